@@ -68,3 +68,11 @@ class Trouble:
 
 
 Outcome = Answer | Reading | VaultInfo | Saved | Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class DeskOutcome:
+    """What the desk found for the request handed in under `ticket`."""
+
+    ticket: int
+    outcome: Outcome
