@@ -59,8 +59,8 @@ class Saved:
 class Trouble:
     """The request could not be carried out.
 
-    `kind` is ``gone`` (the note), ``vault`` (the vault is not there), ``refused`` (notes are off, say)
-    or ``failed``; `detail` is for the log, never for the air.
+    `kind` is ``gone`` (the note), ``vault`` (the vault is not there), ``refused`` (notes are off, say),
+    ``busy`` (too many are waiting) or ``failed``; `detail` is for the log, never for the air.
     """
 
     kind: str
