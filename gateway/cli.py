@@ -1,0 +1,264 @@
+"""The command line: arguments in, exit codes out; the work is done elsewhere, imported when it is needed.
+
+Exit codes: 0 answered, 1 nothing found, 2 wrong use or config, 3 the outside world failed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from search_core.cli import Defaults
+
+WRONG_USE = 2
+OUTSIDE_FAILED = 3
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry out one command line; returns the exit code."""
+    if arguments and arguments[0] == "search":
+        return _search(arguments[1:])
+    import argparse
+
+    parser = build_parser()
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        return _unknown_command(arguments[0])
+    try:
+        options = parser.parse_args(arguments)
+    except argparse.ArgumentError as error:
+        return _complain(str(error))
+    if options.command is None:
+        parser.print_help()
+        return WRONG_USE
+    return _guarded(COMMANDS[options.command][2], options)
+
+
+def _guarded(command: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
+    """Run the command; whatever a user can cause becomes one line and an exit code."""
+    from gateway.errors import GatewayError, UsageError
+    from gateway.toml_tables import ConfigError
+    from search_core.errors import SearchError, WrongUse
+
+    try:
+        return command(options)
+    except (ConfigError, UsageError, WrongUse) as error:
+        return _complain(str(error))
+    except (GatewayError, SearchError) as error:
+        return _complain(str(error), OUTSIDE_FAILED)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return OUTSIDE_FAILED
+
+
+def _complain(message: str, code: int = WRONG_USE) -> int:
+    for line in message.splitlines():
+        sys.stderr.write(f"meshseek: {line}\n")
+    return code
+
+
+def _unknown_command(word: str) -> int:
+    import difflib
+
+    near = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.5)
+    hint = f"did you mean `meshseek {near[0]}`?" if near else "the commands are: " + ", ".join(COMMANDS)
+    return _complain(f"there is no command {word[:40]!r}; {hint}")
+
+
+def _search(arguments: Sequence[str]) -> int:
+    """`meshseek search`: the search core's own command, with the vault of the config when there is one."""
+    from search_core.cli import main
+
+    try:
+        defaults = _search_defaults(arguments)
+    except ValueError as error:
+        return _complain(str(error))
+    return main(list(arguments), defaults, program="meshseek search")
+
+
+def _search_defaults(arguments: Sequence[str]) -> Defaults | None:
+    from gateway.places import find_config
+
+    path = find_config()
+    if path is None or any(argument == "--vault" or argument.startswith("--vault=") for argument in arguments):
+        return None
+    from gateway.config import load_search_defaults
+
+    return load_search_defaults(path)
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from gateway.demo import run_demo
+
+    return run_demo(options.question, vault=options.vault, loss=options.loss, seed=options.seed, speed=options.speed)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from gateway.app import serve
+
+    return serve(_config_path(options))
+
+
+def _simulate(options: argparse.Namespace) -> int:
+    from gateway.radio.simulated.serve import serve
+
+    return serve(options.link)
+
+
+def _note(options: argparse.Namespace) -> int:
+    from gateway.app import note
+
+    return note(_config_path(options), " ".join(options.text))
+
+
+def _pair(options: argparse.Namespace) -> int:
+    from gateway.setup.pair import pair
+
+    return pair(_config_path(options), node=options.node, name=options.name, key=options.key, yes=options.yes)
+
+
+def _init(options: argparse.Namespace) -> int:
+    from gateway.setup.init import init
+
+    return init(options)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from gateway.setup.doctor import doctor
+
+    return doctor(options.config, as_json=options.json)
+
+
+def _status(options: argparse.Namespace) -> int:
+    from gateway.setup.status import status
+
+    return status(options.config, as_json=options.json, watch=options.watch, show_text=options.show_text)
+
+
+def _config_path(options: argparse.Namespace) -> str:
+    """The config named or found; raises UsageError when there is none."""
+    from gateway.errors import UsageError
+    from gateway.places import find_config, user_config
+
+    if options.config:
+        return str(options.config)
+    found = find_config()
+    if found is None:
+        raise UsageError(f"no config found: looked for {user_config()}; make one with `meshseek init`")
+    return str(found)
+
+
+COMMANDS: dict[str, tuple[str, str, Callable[[argparse.Namespace], int]]] = {
+    "search": ("search the vault from this terminal", "", lambda _options: WRONG_USE),
+    "demo": ("see it work: no radio, no Obsidian, no configuration", "", _demo),
+    "serve": ("the gateway: answer handhelds until stopped", "config", _serve),
+    "init": ("set up: vault, radio, first handheld", "", _init),
+    "pair": ("allow a handheld to ask", "config", _pair),
+    "doctor": ("check every precondition and name the remedy", "config", _doctor),
+    "status": ("what the gateway is doing and has done", "config", _status),
+    "note": ("append a line to the inbox note", "config", _note),
+    "simulate": ("serve a simulated radio on a pseudo-terminal", "", _simulate),
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line as argparse sees it (also read by the documentation's tests)."""
+    import argparse
+
+    from gateway.version import VERSION
+
+    parser = argparse.ArgumentParser(
+        prog="meshseek",
+        description="Ask your notes by Meshtastic text message, and from your terminal.",
+        epilog="Exit codes: 0 answered, 1 nothing found, 2 wrong use or config, 3 the outside world failed.",
+    )
+    parser.add_argument("--version", action="version", version=f"meshseek {VERSION}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, (summary, needs, _function) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if needs == "config":
+            command.add_argument(
+                "--config", metavar="FILE", help="the config file (default: where `meshseek init` writes)"
+            )
+        add_options = OPTIONS.get(name)
+        if add_options:
+            add_options(command)
+    return parser
+
+
+def _demo_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("question", nargs="?", help="ask once and end; without it, a prompt to type on")
+    parser.add_argument("--vault", metavar="DIR", help="search your own notes instead of the demo's")
+    parser.add_argument("--loss", type=_share, default=0.0, metavar="P", help="share of packets lost, 0 to 0.9")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the loss is the same for the same number")
+    parser.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="run simulated time faster, 1 to 20")
+
+
+def _share(text: str) -> float:
+    return _bounded(text, 0.0, 0.9)
+
+
+def _speed(text: str) -> float:
+    return _bounded(text, 1.0, 20.0)
+
+
+def _bounded(text: str, low: float, high: float) -> float:
+    import argparse
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low:g} to {high:g}")
+    return value
+
+
+def _simulate_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--link", metavar="PATH", required=True, help="where to put the link to the device file")
+
+
+def _note_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", nargs="+", help="the line to append")
+
+
+def _pair_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--node", metavar="!ID", help="the node to allow, e.g. !a1b2c3d4")
+    parser.add_argument("--key", metavar="BASE64", help="its 32-byte public key, when the radio does not know it yet")
+    parser.add_argument("--name", help="how you call it, for logs")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _doctor_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def _status_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    parser.add_argument("--watch", action="store_true", help="show it again every two seconds until Ctrl-C")
+    parser.add_argument("--show-text", action="store_true", help="also show the text of the last questions")
+
+
+def _init_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", metavar="FILE", help="where to write (default: the XDG config directory)")
+    parser.add_argument("--vault", metavar="DIR", help="the folder with the notes")
+    parser.add_argument("--port", metavar="PATH", help="the radio's device file, or `auto`")
+    parser.add_argument("--node", metavar="!ID", help="the first handheld to allow")
+    parser.add_argument("--key", metavar="BASE64", help="its public key")
+    parser.add_argument("--name", help="how you call it")
+    parser.add_argument("--yes", action="store_true", help="take what was found and ask nothing")
+
+
+OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "demo": _demo_options,
+    "simulate": _simulate_options,
+    "note": _note_options,
+    "pair": _pair_options,
+    "doctor": _doctor_options,
+    "status": _status_options,
+    "init": _init_options,
+}
