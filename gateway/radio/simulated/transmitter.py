@@ -1,0 +1,180 @@
+"""A node's queue in front of the air: priorities, contention, and the ledger of air time used."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+from gateway.protocol.airtime import duty_cycle_percent
+from gateway.protocol.messages import LoRaSettings
+from gateway.radio.simulated.frames import Frame
+from gateway.radio.simulated.mesh import Mesh
+
+QUEUE_SLOTS = 16
+"""Packets waiting for the air (RadioInterface.h, MAX_TX_QUEUE)."""
+PRIORITY_DEFAULT, PRIORITY_RELIABLE, PRIORITY_HIGH, PRIORITY_ACK = 64, 70, 100, 120
+"""mesh.proto, MeshPacket.Priority."""
+CW_MIN, CW_MAX = 3, 8
+"""Exponents of the contention window (RadioInterface.h)."""
+HOUR, MINUTE = 3600.0, 60.0
+
+
+@dataclass(slots=True)
+class Waiting:
+    frame: Frame
+    priority: int
+    order: int
+    ready_at: float
+
+
+class Ledger:
+    """Air time of the last hour (sent) and of the last minute (sent and heard). Seconds."""
+
+    def __init__(self) -> None:
+        self._sent: deque[tuple[float, float]] = deque()
+        self._busy: deque[tuple[float, float]] = deque()
+
+    def note(self, now: float, seconds: float, *, sent: bool) -> None:
+        self._busy.append((now, seconds))
+        if sent:
+            self._sent.append((now, seconds))
+
+    def sent_in_hour(self, now: float) -> float:
+        return _total(self._sent, now - HOUR)
+
+    def busy_in_minute(self, now: float) -> float:
+        return min(_total(self._busy, now - MINUTE), MINUTE)
+
+    def seconds_until_below(self, limit: float, now: float) -> float:
+        """How long until the last hour holds less than `limit` seconds if nothing more is sent."""
+        left = self.sent_in_hour(now)
+        for when, seconds in self._sent:
+            if left < limit:
+                return max(when + HOUR - now, 0.0)
+            left -= seconds
+        return HOUR
+
+
+def _total(entries: deque[tuple[float, float]], since: float) -> float:
+    while entries and entries[0][0] <= since:
+        entries.popleft()
+    return sum(seconds for _, seconds in entries)
+
+
+class Transmitter:
+    """Sends one frame at a time, the most urgent first, after listening and a random delay."""
+
+    def __init__(self, mesh: Mesh, number: int, lora: LoRaSettings) -> None:
+        self.mesh = mesh
+        self.number = number
+        self.lora = lora
+        self.ledger = Ledger()
+        self.waiting: list[Waiting] = []
+        self._sending_until = -1.0
+        self._timer: float | None = None
+        self._order = 0
+
+    @property
+    def free(self) -> int:
+        return QUEUE_SLOTS - len(self.waiting)
+
+    @property
+    def enabled(self) -> bool:
+        return self.lora.tx_enabled and self.lora.region != "UNSET"
+
+    def channel_utilization(self) -> float:
+        """Percent of the last minute."""
+        return 100 * self.ledger.busy_in_minute(self.mesh.now) / MINUTE
+
+    def air_util_tx(self) -> float:
+        """Percent of the last hour."""
+        return 100 * self.ledger.sent_in_hour(self.mesh.now) / HOUR
+
+    def silent_minutes(self) -> int:
+        """Minutes that the duty cycle forbids to send; 0 when it does not."""
+        percent = duty_cycle_percent(self.lora)
+        if percent >= 100 or self.air_util_tx() <= percent:
+            return 0
+        wait = self.ledger.seconds_until_below(percent / 100 * HOUR, self.mesh.now)
+        return max(math.ceil(wait / 60), 1)
+
+    def clear(self) -> None:
+        """Forget what waits (a reboot); what is on the air ends by itself."""
+        self.waiting.clear()
+        self._timer = None
+
+    def has(self, key: tuple[int, int]) -> bool:
+        return any(item.frame.key == key for item in self.waiting)
+
+    def drop(self, key: tuple[int, int]) -> None:
+        """Take a packet out again, e.g. a relay that somebody else has done."""
+        self.waiting = [item for item in self.waiting if item.frame.key != key]
+
+    def enqueue(self, frame: Frame, priority: int, delay: float = 0.0) -> bool:
+        """False when the queue is full of packets at least as urgent."""
+        if not self.free and not self._evict_below(priority):
+            return False
+        self._order += 1
+        self.waiting.append(Waiting(frame, priority, self._order, self.mesh.now + delay + self._backoff()))
+        self._schedule()
+        return True
+
+    def _evict_below(self, priority: int) -> bool:
+        last = min(self.waiting, key=lambda item: (item.priority, -item.order))
+        if last.priority >= priority:
+            return False
+        self.waiting.remove(last)
+        return True
+
+    def relay_delay(self, snr: float) -> float:
+        """Seconds before passing a frame on: who heard it worst goes first (RadioInterface.cpp)."""
+        window = round(CW_MIN + (min(max(snr, -20.0), 10.0) + 20) / 30 * (CW_MAX - CW_MIN))
+        return (2 * CW_MAX + self.mesh.rng.randrange(2**window)) * self.mesh.slot
+
+    def heard(self, seconds: float) -> None:
+        """A frame has just ended here."""
+        self.ledger.note(self.mesh.now, seconds, sent=False)
+
+    def sent(self, seconds: float) -> None:
+        """Our own frame has just ended."""
+        self.ledger.note(self.mesh.now, seconds, sent=True)
+        for item in self.waiting:
+            item.ready_at = max(item.ready_at, self.mesh.now + self._backoff())
+        self._schedule()
+
+    def _backoff(self) -> float:
+        window = CW_MIN + round(self.channel_utilization() / 100 * (CW_MAX - CW_MIN))
+        return self.mesh.rng.randrange(2**window) * self.mesh.slot
+
+    def _schedule(self) -> None:
+        if self.waiting:
+            self._wake_at(max(min(item.ready_at for item in self.waiting), self._sending_until))
+
+    def _wake_at(self, when: float) -> None:
+        if self._timer is not None and self._timer <= when:
+            return
+        self._timer = when
+        self.mesh.at(when, lambda: self._fire(when))
+
+    def _fire(self, when: float) -> None:
+        if self._timer != when:
+            return
+        self._timer = None
+        now = self.mesh.now
+        ready = [item for item in self.waiting if item.ready_at <= now]
+        if now < self._sending_until or not ready:
+            self._schedule()
+            return
+        busy = self.mesh.busy_until(self.number)
+        if busy > now:
+            for item in ready:
+                item.ready_at = busy + self._backoff()
+            self._schedule()
+            return
+        self._transmit(max(ready, key=lambda item: (item.priority, -item.order)))
+
+    def _transmit(self, item: Waiting) -> None:
+        self.waiting.remove(item)
+        self._sending_until = self.mesh.transmit(self.number, item.frame)
+        self._schedule()
