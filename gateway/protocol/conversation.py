@@ -1,0 +1,208 @@
+"""One asker's conversation: what a command asks of the vault, and what is said of the outcome. Pure.
+
+`plan` turns a command into a request for the vault, or into a reply when none is needed; `compose` turns the outcome
+into a reply and the session as it is afterwards. Nothing of the notes is kept but the last parts sent: ``more`` and
+``r 3`` ask the vault again, so what is read is the text of that moment, and what became private is not shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gateway.protocol import sentences
+from gateway.protocol.commands import END, Command, Help, Info, More, Note, Open, Ping, Repeat, Search, Stop
+from gateway.protocol.packets import mark_again, split
+from gateway.protocol.replies import Asker, Redact, Reply, ReplyKind, Status, inert
+from gateway.protocol.reply_text import MOST_NUMBERED, hits_packet
+from gateway.protocol.requests import (
+    InfoRequest,
+    NoteRequest,
+    Outcome,
+    ReadRequest,
+    Request,
+    Saved,
+    SearchRequest,
+    Trouble,
+)
+from gateway.protocol.session import Place, Session, expired
+from search_core.graphemes import clip
+from search_core.notes import Answer, Hit, Reading, VaultInfo
+
+__all__ = ["Place", "Session", "compose", "expired", "plan"]
+
+CHANGED = "(changed) "
+"""Before the words of each part once the note is not what it was when its reading began."""
+
+_KNOWN_STATUS = Status()
+
+
+def plan(command: Command, session: Session, asker: Asker, now: float) -> Request | Reply | None:
+    """What is needed of the vault to answer, or the reply at once; None when nothing is to be said."""
+    session = Session() if expired(session, now) else session
+    match command:
+        case Search(query):
+            return SearchRequest(query, asker.scope)
+        case More():
+            return _plan_more(session, asker)
+        case Open(number):
+            return _plan_open(number, session, asker)
+        case Repeat(part):
+            return _plan_repeat(part, session, asker)
+    return _plan_alone(command, asker)
+
+
+def _plan_alone(command: Command, asker: Asker) -> Request | Reply | None:
+    """What does not depend on anything before it."""
+    match command:
+        case Info():
+            return InfoRequest(asker.scope)
+        case Note(text):
+            return NoteRequest(text, asker.name, asker.wall_time, asker.packet_id)
+        case Help():
+            return _said(sentences.HELP, "help", asker.budget)
+        case Ping():
+            return _said(sentences.pong(asker), "ping", asker.budget)
+        case Stop():
+            return _said(sentences.STOPPED, "stop", asker.budget)
+    return None
+
+
+def _plan_more(session: Session, asker: Asker) -> Request | Reply:
+    place = session.place
+    if place is not None and place.next_part < place.parts:
+        return ReadRequest(place.path, session.query, asker.scope)
+    if place is not None:
+        return _said(sentences.end_of_note(place.parts), "hint", asker.budget)
+    if not session.hits:
+        return _said(sentences.NO_SEARCH, "hint", asker.budget)
+    if session.shown >= len(session.hits):
+        return _said(sentences.NO_HITS_LEFT, "hint", asker.budget)
+    return SearchRequest(session.query, asker.scope)
+
+
+def _plan_open(number: int, session: Session, asker: Asker) -> Request | Reply:
+    if not session.hits:
+        return _said(sentences.NO_SEARCH, "hint", asker.budget)
+    if number > len(session.hits):
+        return _said(sentences.no_such_hit(number, len(session.hits)), "hint", asker.budget)
+    return ReadRequest(session.hits[number - 1], session.query, asker.scope)
+
+
+def _plan_repeat(part: int | None, session: Session, asker: Asker) -> Request | Reply:
+    if not session.sent:
+        return _said(sentences.NOTHING_SENT, "hint", asker.budget)
+    wanted = session.sent[-1][0] if part is None else part
+    for number, text in session.sent:
+        if number == wanted:
+            return Reply((mark_again(text, asker.budget + 1),), "repeat")
+    if session.place is None:
+        return _said(sentences.no_such_part(wanted, len(session.sent)), "hint", asker.budget)
+    if wanted > session.place.parts:
+        return _said(sentences.no_such_part(wanted, session.place.parts), "hint", asker.budget)
+    return ReadRequest(session.place.path, session.query, asker.scope)
+
+
+def compose(
+    command: Command,
+    session: Session,
+    outcome: Outcome,
+    budget: int,
+    now: float,
+    *,
+    redact: Redact = str,
+    status: Status = _KNOWN_STATUS,
+) -> tuple[Reply, Session]:
+    """What is said of `outcome`, which came of the request that `plan` made of `command`, and the session after it.
+
+    `budget` is in bytes per part, at least 60. `redact` is applied to everything that comes from notes.
+    """
+    session = Session() if expired(session, now) else replace(session, at=now)
+    match outcome:
+        case Answer():
+            return _found(command, session, outcome, budget, redact)
+        case Reading():
+            return _read(command, session, outcome, budget, redact)
+        case VaultInfo():
+            return _said(sentences.info(outcome, status, now), "info", budget), session
+        case Saved():
+            return _said(sentences.saved(outcome, budget, redact), "note", budget), session
+        case Trouble():
+            return _said(sentences.trouble(command, outcome), "trouble", budget), session
+
+
+def _said(text: str, kind: ReplyKind, budget: int) -> Reply:
+    return Reply((clip(text, budget),), kind)
+
+
+def _found(command: Command, session: Session, answer: Answer, budget: int, redact: Redact) -> tuple[Reply, Session]:
+    if isinstance(command, Search):
+        session = Session(at=session.at, query=command.query)
+    seen = session.hits[: session.shown]
+    fresh = [hit for hit in answer.hits if hit.path not in seen][: MOST_NUMBERED - len(seen)]
+    if not fresh and seen:
+        return _said(sentences.NO_HITS_LEFT, "hint", budget), replace(session, hits=seen)
+    if not fresh:
+        return _said(sentences.nothing(session.query, answer, budget, redact), "none", budget), session
+    parts, shown = _pages(command, fresh, len(seen), answer, budget, redact)
+    return Reply(parts, "hits"), replace(
+        session, hits=seen + tuple(hit.path for hit in fresh), shown=shown, place=None, sent=tuple(enumerate(parts, 1))
+    )
+
+
+def _pages(
+    command: Command, fresh: list[Hit], shown: int, answer: Answer, budget: int, redact: Redact
+) -> tuple[tuple[str, ...], int]:
+    aside = next((near.suggestion for near in answer.near if near.suggestion), "")
+    parts: list[str] = []
+    start = shown
+    for _ in range(command.count if isinstance(command, More) else 1):
+        if shown - start >= len(fresh):
+            break
+        part, shown = hits_packet(
+            fresh[shown - start :], budget, shown=shown, total=answer.total, redact=redact, aside=aside
+        )
+        parts.append(part)
+    return tuple(parts), shown
+
+
+def _read(command: Command, session: Session, reading: Reading, budget: int, redact: Redact) -> tuple[Reply, Session]:
+    place = None if isinstance(command, Open) else session.place
+    changed = place is not None and (place.changed or place.digest != reading.digest)
+    budget = place.budget if place is not None else budget
+    text, at = _as_sent(reading, redact)
+    parts, first = split(text, budget, at=at, end=" " + END, label=CHANGED if changed else "")
+    if not parts:
+        return _said(sentences.EMPTY_NOTE, "hint", budget), session
+    chosen = _chosen(command, place, first, len(parts))
+    if not chosen:
+        return _said(_beyond(command, len(parts)), "hint", budget), session
+    follows = max(chosen[-1] + 1, place.next_part if place and isinstance(command, Repeat) else 0)
+    after = Place(reading.path, reading.digest, min(follows, len(parts)), len(parts), budget, changed)
+    sent = tuple((number + 1, parts[number]) for number in chosen)
+    if isinstance(command, Repeat):
+        again = mark_again(parts[chosen[0]], budget + 1)
+        return Reply((again,), "repeat"), replace(session, place=after)
+    return Reply(tuple(part for _, part in sent), "reading"), replace(session, place=after, sent=sent)
+
+
+def _as_sent(reading: Reading, redact: Redact) -> tuple[str, int]:
+    """The text without secrets and tricks, and where its passage begins."""
+    text = inert(redact(reading.text))
+    before = inert(redact(reading.text[: reading.start]))
+    return text, len(before) if text.startswith(before) else min(reading.start, len(text))
+
+
+def _chosen(command: Command, place: Place | None, first: int, count: int) -> range:
+    """Indices of the parts to send; empty when there is none such."""
+    if isinstance(command, Repeat):
+        number = command.part or count
+        return range(number - 1, number) if number <= count else range(0)
+    if isinstance(command, More) and place is not None:
+        return range(place.next_part, min(place.next_part + command.count, count))
+    return range(first, first + 1)
+
+
+def _beyond(command: Command, count: int) -> str:
+    if isinstance(command, Repeat) and command.part:
+        return sentences.no_such_part(command.part, count)
+    return sentences.end_of_note(count)
