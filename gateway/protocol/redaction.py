@@ -27,7 +27,8 @@ MAX_REPEAT = 64
 MAX_LENGTH = 512
 """Longest text that a pattern looks at, a last repetition aside."""
 
-_VALUE = r"[*_`\"' \t]{0,4}[:=|][*_`\"'| \t]{0,6}(?:\n[ \t]{0,8})?(?P<value>[^\s|][^\n|]{0,200})"
+_SIGN = r"[*_`\"' \t]{0,4}[:=|][*_`\"'| \t]{0,6}"
+_VALUE = _SIGN + r"(?:\n[ \t]{0,8})?(?P<value>(?!```)(?=\S{3})[^\s|][^\n|]{0,200})"
 """The rest of the line after a label; or the next line, when the label stands alone."""
 
 _PASSWORD_WORDS = (
@@ -36,34 +37,60 @@ _PASSWORD_WORDS = (
     r"seed phrase|recovery (?:phrase|key|code|seed)|wpa2? key|wi-?fi key|wlan-?(?:key|schlüssel)|psk|"
     r"(?:door|alarm|safe|lock|gate|zugangs|tür) ?code"
 )
+_PASSWORD_HINTS = (
+    "pass kennwort pwd mdp contrase wachtwoord senha haslo hasło heslo lösenord parola пароль 密码 密碼 パスワード "
+    "비밀번호 phrase recovery wpa wifi wi-fi wlan psk code salasana"
+)
 _KEY_WORDS = r"secrets?|tokens?|(?:api|access|private|secret|auth|encryption|license)[ _-]?keys?|client[ _-]secret"
 _TOKEN_STARTS = (
-    r"gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|[sr]k_(?:live|test)_|npm_|pypi-|hf_|dop_v1_|ya29\.|SG\.|shpat_|"
+    r"gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|[sr]k_(?:live|test)_|npm_|pypi-Ag|hf_|dop_v1_|ya29\.|SG\.|shpat_|"
     r"AGE-SECRET-KEY-1|nsec1|[xyz]prv"
 )
+_TOKEN_HINTS = "gho_ ghp_ ghs_ ghu_ ghr_ _pat_ glpat- xox k_ npm_ pypi-ag hf_ dop_v1_ ya29. sg. shpat_ age- nsec1 prv"
 
-_DEFAULTS = tuple(
-    re.compile(pattern)
-    for pattern in (
+
+class _Rule(NamedTuple):
+    pattern: re.Pattern[str]
+    """Its group `value`, if it has one, is what is blanked; else the whole match."""
+    hints: tuple[str, ...] = ()
+    """Every match contains one of these in lower case: a quick look saves the slow one. Empty: always look."""
+
+
+def _rule(pattern: str, hints: str = "") -> _Rule:
+    return _Rule(re.compile(pattern), tuple(hints.split()))
+
+
+_DEFAULTS = (
+    _rule(
         r"BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-{0,10}(?P<value>(?s:.)*?)(?:END [A-Z0-9 ]{0,30}PRIVATE KEY|\Z)",
-        rf"(?<![A-Za-z0-9])(?:{_TOKEN_STARTS})[A-Za-z0-9_.=-]{{8,}}",
+        "private",
+    ),
+    _rule(rf"(?<![A-Za-z0-9])(?:{_TOKEN_STARTS})[A-Za-z0-9_.=-]{{16,}}", _TOKEN_HINTS),
+    _rule(
         r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{16,})",
-        r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{0,4000}){0,2}",  # JSON web token
-        r"(?<![0-9])[0-9]{8,10}:[A-Za-z0-9_-]{30,}",  # chat bot token
-        r"otpauth://[^\s]+",
-        r"(?<=://)[^\s/:@]{1,100}:[^\s/@]{1,100}(?=@)",  # name and password in an address
-        r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])",  # 32 bytes in base64
-        r"(?<![A-Za-z0-9])(?:0x)?[0-9A-Fa-f]{64}(?![A-Za-z0-9])",  # 32 bytes in hexadecimal
-        rf"(?i)(?<!\w)(?:{_PASSWORD_WORDS}){_VALUE}",
-        rf"(?i)(?<!\w)(?:{_KEY_WORDS})[*_`\"' \t]{{0,4}}[:=|][*_`\"'| \t]{{0,6}}(?P<value>(?=\S{{0,60}}\d)\S{{8,200}})",
+        "akia asia aiza sk-",
+    ),
+    _rule(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{0,4000}){0,2}", "eyj"),  # JSON web token
+    _rule(r"[0-9](?<![0-9][0-9])[0-9]{7,9}:[A-Za-z0-9_-]{30,}", ":"),  # chat bot token
+    _rule(r"otpauth://[^\s]+"),
+    _rule(r"(?<=://)[^\s/:@]{1,100}:[^\s/@]{1,100}(?=@)", "://"),  # name and password in an address
+    _rule(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])", "="),  # 32 bytes in base64
+    _rule(r"(?<![A-Za-z0-9])(?:0x)?[0-9A-Fa-f]{64}(?![A-Za-z0-9])"),  # 32 bytes in hexadecimal
+    _rule(rf"(?i)(?<!\w)(?:{_PASSWORD_WORDS}){_VALUE}", _PASSWORD_HINTS),
+    _rule(rf"(?i)(?<!\w)(?:{_KEY_WORDS}){_SIGN}(?P<value>(?=\S{{0,60}}\d)\S{{8,200}})", "secret token key"),
+    _rule(
         r"(?i)(?<!\w)(?:pin|puk|cvv|cvc|tan)(?:[ -]?(?:code|nr\.?|no\.?))?[*_`\"' \t]{0,4}[:=| ][*_`\"'| \t]{0,6}"
         r"(?P<value>[0-9]{3,12})(?![0-9])",
-    )
+        "pin puk cvv cvc tan",
+    ),
 )
 
 _DIGIT_RUN = re.compile(r"[0-9](?:[ \xa0-]?[0-9]){13,}")
 _CARD_LENGTHS = (14, 15, 16, 19)
 """Digits on payment cards in use (ISO/IEC 7812 allows 8 to 19)."""
+_PART_OF_MORE_BEFORE = re.compile(r"[\w.,/%=]")
+_PART_OF_MORE_AFTER = re.compile(r"[\w%]|[.,][0-9]")
+"""Digits beside these belong to a decimal number, an address or a name."""
 
 
 class BadPattern(ValueError):
@@ -77,7 +104,7 @@ class Redactor:
         own = tuple(patterns)
         if len(own) > MAX_PATTERNS:
             raise BadPattern(f"{len(own)} patterns; at most {MAX_PATTERNS} are allowed")
-        self._patterns = (_DEFAULTS if defaults else ()) + tuple(compile_pattern(p) for p in own)
+        self._rules = (_DEFAULTS if defaults else ()) + tuple(_Rule(compile_pattern(p)) for p in own)
         self._finds_cards = defaults
 
     def redact(self, text: str) -> str:
@@ -97,7 +124,13 @@ class Redactor:
 
     def _secrets(self, text: str) -> list[tuple[int, int]]:
         """Spans to blank, in order and apart from one another."""
-        spans = [m.span("value" if "value" in p.groupindex else 0) for p in self._patterns for m in p.finditer(text)]
+        lower = text.lower()
+        spans = [
+            match.span("value" if "value" in rule.pattern.groupindex else 0)
+            for rule in self._rules
+            if not rule.hints or any(hint in lower for hint in rule.hints)
+            for match in rule.pattern.finditer(text)
+        ]
         if self._finds_cards:
             spans.extend(_cards(text))
         apart: list[tuple[int, int]] = []
@@ -114,6 +147,8 @@ def _cards(text: str) -> Iterator[tuple[int, int]]:
     for run in _DIGIT_RUN.finditer(text):
         groups = [(run.start() + g.start(), run.start() + g.end()) for g in re.finditer("[0-9]+", run[0])]
         for first, (start, _) in enumerate(groups):
+            if start and _PART_OF_MORE_BEFORE.match(text, start - 1):
+                continue
             for end in _card_ends(text, groups[first : first + max(_CARD_LENGTHS)]):
                 yield start, end
 
@@ -124,8 +159,12 @@ def _card_ends(text: str, groups: list[tuple[int, int]]) -> Iterator[int]:
         if len(digits) + end - start > max(_CARD_LENGTHS):
             return
         digits += text[start:end]
-        if len(digits) in _CARD_LENGTHS and digits[0] in "3456" + "2" * (len(digits) == 16) and _passes_luhn(digits):
+        if _is_card(digits) and not _PART_OF_MORE_AFTER.match(text, end):
             yield end
+
+
+def _is_card(digits: str) -> bool:
+    return len(digits) in _CARD_LENGTHS and digits[0] in "23456" and _passes_luhn(digits)
 
 
 def _passes_luhn(digits: str) -> bool:

@@ -73,6 +73,9 @@ def test_a_private_key_without_an_end_is_blanked_to_the_end_of_the_text() -> Non
         "https://example.org/a:b/c@d",
         "1234567890123456789012345678901234567890",
         "keys: see the drawer",
+        "longitude 3.4111111111111111",
+        "photo%204111111111111111.png",
+        "run it with no password:\n```\nmysql\n```",
     ],
 )
 def test_ordinary_text_is_left_alone(text: str) -> None:
