@@ -1,0 +1,89 @@
+"""What is sent to Omnisearch for text that was typed: never its query language."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from search_core.omnisearch_query import MAX_QUERY_CHARS, fewer, rewrite, words_of
+
+CASES = {
+    "tape backup": "tape backup",
+    "docker run -d": "docker run",
+    "kubectl get pods --all-namespaces": "kubectl get pods all-namespaces",
+    ".NET": "NET",
+    ".gitignore": "gitignore",
+    "config .obsidian folder": "config obsidian folder",
+    "docker-compose": "docker-compose",
+    "path:inbox tape": "path inbox tape",
+    "ext:md": "ext md",
+    '"sync': "sync",
+    "it's R&D": "it",
+    "d": "",
+    "c d": "",
+    '""': "",
+    "\\": "",
+    "": "",
+    "C++ vector": "C++ vector",
+    "MY_ENV_VAR": "MY ENV VAR",
+    "192.168.0.1": "192 168",
+    "aa:bb:cc": "aa bb cc",
+    "https://example.org/tape": "example org tape",
+    "same same": "same",
+    "茶": "茶",
+    "東京 会議": "東京 会議",
+    "Ёлка йогурт": "Ёлка йогурт",
+    "cre\u0300me": "crème",
+    "«тёплая» погода…": "тёплая погода",
+    "🚀 launch": "🚀 launch",
+    "می\u200cخواهم": "می\u200cخواهم",
+    "a\0b\ud800c tape": "tape",
+}
+
+
+@pytest.mark.parametrize(("typed", "sent"), CASES.items())
+def test_literal_text(typed: str, sent: str) -> None:
+    assert rewrite([typed]) == sent
+
+
+def test_a_phrase_of_plain_words_is_quoted() -> None:
+    assert rewrite(["backup"], ["crème brûlée"]) == '"crème brûlée" backup'
+
+
+@pytest.mark.parametrize("phrase", ["ssh -T git", "snake_case name", "one", 'a "b" cc'])
+def test_a_phrase_that_its_filter_would_lose_is_sent_as_words(phrase: str) -> None:
+    assert '"' not in rewrite([], [phrase])
+
+
+def test_excluded_words_only_go_with_wanted_ones() -> None:
+    assert rewrite(["zebra"], (), ["horse", "two words", "-"]) == 'zebra -horse -"two words"'
+    assert rewrite([], (), ["horse"]) == ""
+
+
+def test_a_wider_query_keeps_the_longest_words_in_order() -> None:
+    assert fewer(("how", "to", "export", "my", "notes", "PDF")) == "export notes"
+    assert fewer(("tape", "backup")) == ""
+
+
+@given(st.text(max_size=300))
+@settings(max_examples=200)
+def test_nothing_typed_is_an_operator(text: str) -> None:
+    sent = rewrite([text])
+    assert len(sent) <= MAX_QUERY_CHARS
+    for word in sent.split():
+        assert re.match(r"[-.+~$\"'\\]", word) is None
+        assert not set(word) & set("\"'\\:._\0")
+        assert len(word) > 1 or ord(word) >= 0x2E80
+
+
+@given(st.text(max_size=100))
+def test_rewriting_twice_changes_nothing(text: str) -> None:
+    assert words_of(" ".join(words_of(text))) == words_of(text)
+
+
+def test_ten_thousand_characters_are_bounded() -> None:
+    assert len(rewrite(["w" * 10_000])) <= 80
+    assert len(rewrite([" ".join(f"word{n}" for n in range(5_000))])) <= MAX_QUERY_CHARS
