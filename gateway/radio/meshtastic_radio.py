@@ -1,0 +1,409 @@
+"""A real radio, over the Meshtastic library. The only file that imports the library, its pubsub and pyserial.
+
+The library is used as it is, by classes derived from its interfaces that close its known traps: a port that
+takes no bytes makes it spin, a full queue makes it wait for ever, a closed TCP connection is reopened without
+a word, every reboot leaves a timer, a damaged frame prints a traceback. So our own writes go straight to the
+interface's ``_sendToRadioImpl`` (its resend queue stays empty), the heartbeat is ours, and nothing that
+comes from the radio may raise in the reader's thread.
+"""
+
+# ruff: noqa: N802, N803, N815  the library's names
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import struct
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import serial
+from meshtastic.mesh_interface import MeshInterface
+from meshtastic.protobuf import admin_pb2, mesh_pb2, portnums_pb2
+from meshtastic.serial_interface import SerialInterface
+from meshtastic.stream_interface import StreamInterface
+from meshtastic.tcp_interface import TCPInterface
+from pubsub import pub
+
+from gateway.protocol.messages import BROADCAST, ClientNotice, OddPacket, OutgoingPacket, QueueStatus, RadioInfo
+from gateway.radio import packets_in
+from gateway.radio.devices import (
+    Locator,
+    RadioTarget,
+    keep_lines_up,
+    open_problem,
+    others_at,
+    printable,
+    silent_problem,
+)
+from gateway.radio.link import Link, LinkProblem, Sink
+from gateway.radio.port import RadioRejected
+from gateway.radio.radio_info import radio_info
+from gateway.radio.reconnect import LinkRules
+from gateway.radio.supervisor import Supervisor
+
+MAX_TEXT_BYTES = 233
+"""mesh.proto, Constants.DATA_PAYLOAD_LEN."""
+MAX_NODES = 2000
+"""The library keeps every node number it ever met; numbers can be invented by anybody."""
+BAUD = 115200
+READ_SECONDS = 0.5
+WRITE_PAUSE_SECONDS = 0.1
+"""The library's own pause after a write, for boards with a slow serial bridge."""
+TCP_CONNECT_SECONDS = 10.0
+EXIT_STUCK = 70
+"""Exit status when the port cannot be let go (sysexits.h, EX_SOFTWARE): the service manager starts us again."""
+ANNOUNCE_NONCE = 1
+"""PhoneAPI.cpp: a heartbeat with this nonce makes the radio broadcast its node info."""
+
+_library_ready = threading.Lock()
+_is_subscribed = False
+
+
+def _prepare_library() -> None:
+    """Silence its logger (it writes private keys at debug level) and subscribe, once per process."""
+    global _is_subscribed  # noqa: PLW0603  the library's pubsub is global too
+    with _library_ready:
+        logger = logging.getLogger("meshtastic")
+        logger.setLevel(logging.CRITICAL + 1)
+        logger.propagate = False
+        if not _is_subscribed:
+            pub.subscribe(_on_packet, "meshtastic.receive")
+            pub.subscribe(_on_notice, "meshtastic.clientNotification")
+            _is_subscribed = True
+
+
+def _on_packet(packet: Any, interface: Any) -> None:
+    """Module level, since pubsub holds its listeners weakly. Never raises: that would hide packets."""
+    if isinstance(interface, _Guarded):
+        for event in packets_in.events(packet, interface.own_node):
+            interface.sink.event(event)
+
+
+def _on_notice(notification: Any, interface: Any) -> None:
+    if isinstance(interface, _Guarded):
+        interface.sink.event(ClientNotice(notification.reply_id, printable(notification.message)))
+
+
+class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
+    """What all three interfaces share: nothing from the radio raises, hangs or prints."""
+
+    myInfo: Any
+    nodes: Any
+    nodesByNum: Any
+    stream: Any
+    sink: Sink
+    rules: LinkRules
+    where: str
+    fault = ""
+    frames = 0
+    _wantExit = False
+    _is_parting = False
+    _is_wedged = False
+    """A write is under way, or did not come back."""
+
+    def adopt(self, sink: Sink, rules: LinkRules, where: str) -> None:
+        """To be called before the library's constructor, which may start reading."""
+        self.sink = sink
+        self.rules = rules
+        self.where = where
+        self.write_lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def one_write(self) -> Iterator[None]:
+        """One frame is written before the next begins. Raises TimeoutError when a write is stuck."""
+        if not self.write_lock.acquire(timeout=self.rules.write_seconds):
+            raise TimeoutError("another write is stuck")
+        try:
+            yield
+        finally:
+            self.write_lock.release()
+
+    @property
+    def own_node(self) -> int:
+        info = self.myInfo
+        return info.my_node_num if info is not None else 0
+
+    def _handleFromRadio(self, fromRadioBytes: bytes) -> None:
+        try:
+            frame = mesh_pb2.FromRadio.FromString(bytes(fromRadioBytes))
+        except Exception:  # noqa: BLE001  DecodeError's class differs between protobuf's implementations
+            self.sink.event(OddPacket("garbage-frame"))
+            return
+        self.frames += 1
+        try:
+            self._take(frame, fromRadioBytes)
+        except BaseException:  # noqa: BLE001  raised in the reader it would print a traceback or end the reader
+            self.sink.event(OddPacket("undecodable"))
+
+    def _take(self, frame: Any, data: bytes) -> None:
+        kind = frame.WhichOneof("payload_variant")
+        if kind == "queueStatus":
+            status = frame.queueStatus
+            self.queueStatus = status
+            self.sink.queue_status(QueueStatus(status.mesh_packet_id, status.res, status.free, status.maxlen))
+            return
+        if kind == "packet":
+            self.sink.pulse()
+            sender = getattr(frame.packet, "from")
+            if sender in (0, BROADCAST):
+                self.sink.event(OddPacket("no-sender" if sender == 0 else "broadcast-sender"))
+                return
+        if kind == "rebooted" and frame.rebooted:
+            self.sink.rebooted()
+        super()._handleFromRadio(data)
+        if kind == "config_complete_id" and self.isConnected.is_set():
+            self.sink.configured()
+        self._bound_nodes()
+
+    def _bound_nodes(self) -> None:
+        if self.isConnected.is_set() and self.nodesByNum is not None and len(self.nodesByNum) > MAX_NODES:
+            own = self.nodesByNum.get(self.own_node)
+            self.nodesByNum = {} if own is None else {self.own_node: own}
+            self.nodes = {}
+
+    def _handleLogLine(self, line: str) -> None:
+        """The radio's debug text is not ours."""
+
+    def _handleLogByte(self, b: bytes) -> None:
+        """Not collected: a device that sends no line end would fill the memory."""
+
+    def _startHeartbeat(self) -> None:
+        """The supervisor's: the library starts another endless timer at each reboot."""
+
+    def _disconnected(self) -> None:
+        super()._disconnected()
+        self.sink.lost(self.fault or f"the connection to {self.where} was lost")
+
+    def _sendDisconnect(self) -> None:
+        """Once, and whether or not anybody listens; then the radio keeps messages for the next client."""
+        if not self._is_parting:
+            self._is_parting = True
+            with contextlib.suppress(Exception):
+                super()._sendDisconnect()
+
+    def _waitConnected(self, timeout: float = 30.0) -> None:
+        """Until the start-up conversation is complete, as long as it goes on at all."""
+        started = time.monotonic()
+        while not self.isConnected.wait(0.05):
+            if self._wantExit or self._is_parting or self.fault:
+                raise LinkProblem(self.fault or "closed while connecting")
+            if self.frames == 0 and time.monotonic() - started >= self.rules.quiet_start_seconds:
+                raise LinkProblem(silent_problem(self.where, self.rules.quiet_start_seconds, others_at(self.where)))
+
+
+class _SerialLink(_Guarded, SerialInterface):  # type: ignore[misc]
+    def open_stream(self) -> None:
+        """Open and lock the port. Raises LinkProblem."""
+        try:
+            self.stream = serial.Serial(
+                self.where, BAUD, exclusive=True, timeout=READ_SECONDS, write_timeout=self.rules.write_seconds
+            )
+            keep_lines_up(self.stream.fileno())
+        except (OSError, termios.error, ValueError) as error:
+            raise LinkProblem(open_problem(self.where, error)) from error
+
+    def _readBytes(self, length: int) -> bytes | None:
+        try:
+            return super()._readBytes(length)  # type: ignore[no-any-return]
+        except Exception as error:
+            self.fault = self.fault or f"{self.where} is gone: unplugged, rebooted or read by another program ({error})"
+            raise
+
+    def _writeBytes(self, b: bytes) -> None:
+        """Without the library's flush, which may never return; pyserial's own time limit holds."""
+        stream = self.stream
+        if stream is None:
+            return
+        self._is_wedged = True
+        with self.one_write():
+            stream.write(bytes(b))
+        self._is_wedged = False
+        time.sleep(WRITE_PAUSE_SECONDS)
+
+    def close(self) -> None:
+        stream = self.stream
+        self._sendDisconnect()
+        if stream is not None and self._is_wedged:
+            with contextlib.suppress(Exception):
+                stream.reset_output_buffer()  # what nobody takes would hold up the closing of the port
+        StreamInterface.close(self)
+
+
+class _TcpLink(_Guarded, TCPInterface):  # type: ignore[misc]
+    def open_stream(self) -> None:
+        """Connect the socket. Raises LinkProblem."""
+        try:
+            self.socket = socket.create_connection((self.hostname, self.portNumber), timeout=TCP_CONNECT_SECONDS)
+        except (OSError, UnicodeError) as error:
+            raise LinkProblem(
+                f"no connection to {self.where} ({error}): is the radio on, in this network, with its network API on?"
+            ) from error
+        self.socket.settimeout(None)
+        seconds = struct.pack("ll", max(1, int(self.rules.write_seconds)), 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def _reconnect(self) -> None:
+        """Not by itself and in silence: the supervisor makes a new connection."""
+        self.fault = self.fault or f"{self.where} closed the connection"
+        raise ConnectionResetError(self.fault)
+
+    def _readBytes(self, length: int) -> bytes | None:
+        try:
+            return super()._readBytes(length)  # type: ignore[no-any-return]
+        except Exception as error:
+            self.fault = self.fault or f"{self.where} closed the connection ({error})"
+            raise
+
+    def _writeBytes(self, b: bytes) -> None:
+        with self.one_write():
+            super()._writeBytes(bytes(b))
+
+    def close(self) -> None:
+        self._sendDisconnect()
+        super().close()
+
+
+class LibraryLink:
+    """One connection of the library (`Link`)."""
+
+    def __init__(self, interface: Any, begin: Callable[[], None], configure: Callable[[], None]) -> None:
+        self._interface = interface
+        self.open = begin
+        self.configure = configure
+
+    def info(self) -> RadioInfo:
+        interface = self._interface
+        return radio_info(interface.own_node, interface.metadata, interface.localNode, interface.nodesByNum or {})
+
+    def favorites(self) -> frozenset[int]:
+        nodes = dict(self._interface.nodesByNum or {})
+        return frozenset(number for number, node in nodes.items() if node.get("isFavorite"))
+
+    def send(self, packet: OutgoingPacket) -> None:
+        self._write(text_packet(packet, self._hop_limit()))
+
+    def set_clock(self, unix: int) -> None:
+        self._admin(admin_pb2.AdminMessage(set_time_only=unix))
+
+    def set_favorite(self, node: int) -> None:
+        self._admin(admin_pb2.AdminMessage(set_favorite_node=node))
+
+    def probe(self) -> None:
+        self._admin(admin_pb2.AdminMessage(get_device_metadata_request=True), answer=True)
+
+    def heartbeat(self) -> None:
+        self._write(mesh_pb2.ToRadio(heartbeat=mesh_pb2.Heartbeat()))
+
+    def announce(self) -> None:
+        self._write(mesh_pb2.ToRadio(heartbeat=mesh_pb2.Heartbeat(nonce=ANNOUNCE_NONCE)))
+
+    def close(self) -> None:
+        self._interface.close()
+
+    def _hop_limit(self) -> int:
+        return self._interface.localNode.localConfig.lora.hop_limit or 3
+
+    def _admin(self, message: Any, answer: bool = False) -> None:
+        """To our own radio, which takes it without a session key when it comes over its own port."""
+        interface = self._interface
+        frame = mesh_pb2.ToRadio()
+        frame.packet.to = interface.own_node
+        frame.packet.id = interface._generatePacketId()
+        frame.packet.hop_limit = self._hop_limit()
+        frame.packet.decoded.portnum = portnums_pb2.PortNum.ADMIN_APP
+        frame.packet.decoded.payload = message.SerializeToString()
+        frame.packet.decoded.want_response = answer
+        self._write(frame)
+
+    def _write(self, frame: Any) -> None:
+        if not self._interface.isConnected.is_set():
+            raise LinkProblem("the radio went away before the packet was handed over")
+        self._interface._sendToRadioImpl(frame)
+
+
+def text_packet(packet: OutgoingPacket, hop_limit: int) -> Any:
+    """The ``ToRadio`` of a text. Its priority is left to the firmware, which gives texts a high one.
+
+    Raises RadioRejected for what no radio would take.
+    """
+    payload = packet.text.encode("utf-8", "surrogatepass")
+    if len(payload) > MAX_TEXT_BYTES:
+        raise RadioRejected(f"{len(payload)} bytes of text, {MAX_TEXT_BYTES} is the most that a packet takes")
+    if packet.packet_id == 0:
+        raise RadioRejected("packet id 0 is no id")
+    frame = mesh_pb2.ToRadio()
+    try:
+        frame.packet.to = packet.destination
+        frame.packet.id = packet.packet_id
+        frame.packet.channel = packet.channel
+        frame.packet.want_ack = packet.wants_ack
+        frame.packet.hop_limit = hop_limit
+        frame.packet.decoded.portnum = portnums_pb2.PortNum.TEXT_MESSAGE_APP
+        frame.packet.decoded.payload = payload
+        frame.packet.decoded.reply_id = packet.reply_id
+        if packet.key is not None:
+            frame.packet.pki_encrypted = True
+            frame.packet.public_key = packet.key
+    except (ValueError, TypeError) as error:
+        raise RadioRejected(f"no packet can be made of this ({error})") from error
+    return frame
+
+
+def connect(target: RadioTarget, rules: LinkRules, where: str, sink: Sink) -> Link:
+    """A connection of the target's kind; opens nothing yet."""
+    _prepare_library()
+    if target.ble:
+        return _ble_link(target.ble, rules, sink)
+    if target.tcp_host:
+        return _stream_link(_TcpLink, rules, sink, where, target.tcp_host, portNumber=target.tcp_port)
+    return _stream_link(_SerialLink, rules, sink, where, where)
+
+
+def _stream_link(kind: Any, rules: LinkRules, sink: Sink, where: str, *place: str, **options: int) -> Link:
+    interface = kind.__new__(kind)
+    interface.adopt(sink, rules, where)
+    kind.__init__(interface, *place, connectNow=False, **options)
+    return LibraryLink(interface, interface.open_stream, lambda: StreamInterface.connect(interface))
+
+
+def _ble_link(address: str, rules: LinkRules, sink: Sink) -> Link:
+    """Bluetooth: the library's constructor connects and configures in one go, so all of it is "configure"."""
+    from meshtastic.ble_interface import BLEInterface
+
+    class _BleLink(_Guarded, BLEInterface):  # type: ignore[misc]
+        pass
+
+    ble: Any = _BleLink.__new__(_BleLink)
+    ble.adopt(sink, rules, f"ble {address}")
+    return LibraryLink(ble, lambda: None, lambda: BLEInterface.__init__(ble, address, timeout=30))
+
+
+class MeshtasticRadio(Supervisor):
+    """The `Radio` of a real device. `fatal` ends the process when the port is stuck beyond help."""
+
+    def __init__(
+        self, target: RadioTarget, rules: LinkRules | None = None, fatal: Callable[[str], None] | None = None
+    ) -> None:
+        rules = rules or LinkRules()
+        is_serial = not (target.tcp_host or target.ble)
+        super().__init__(
+            connect=lambda where, sink: connect(target, rules, where, sink),
+            locate=Locator(target).locate if is_serial else lambda: str(target),
+            rules=rules,
+            fatal=fatal or _end_process,
+        )
+
+    def send(self, packet: OutgoingPacket) -> None:
+        text_packet(packet, hop_limit=0)
+        super().send(packet)
+
+
+def _end_process(_reason: str) -> None:
+    os._exit(EXIT_STUCK)

@@ -1,0 +1,271 @@
+"""Keeps one link up for months: one thread, one connection at a time, a deadline for everything that may hang.
+
+Whatever can hang (opening, the start-up conversation, closing) runs in a thread of its own that is left behind
+when its time is over. A port that cannot be let go stays locked by this process, so then the process ends
+itself and the service manager starts it again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from gateway.protocol.messages import LinkDown, LinkUp, NodeSeen, OutgoingPacket, RadioEvent
+from gateway.radio.devices import DeviceProblem, printable
+from gateway.radio.link import Link, LinkProblem, Sink
+from gateway.radio.port import Deliver, RadioUnavailable
+from gateway.radio.radio_info import advice
+from gateway.radio.reconnect import LinkMachine, LinkRules, LinkState
+from gateway.radio.session import Session
+
+log = logging.getLogger("meshseek.radio")
+
+CLOSE_LIMIT_SECONDS = 9.5
+"""`close` returns within this, whatever hangs."""
+STEP_POLL_SECONDS = 0.02
+MAX_LEFT_BEHIND = 3
+"""Hanging threads that are borne before the process ends itself."""
+TURN_LIMIT_SECONDS = 30.0
+"""A supervisor that has not turned for this long is stuck."""
+EARLIEST_CLOCK = 1_735_689_600
+"""1 January 2025, Unix seconds: a machine whose clock is before this does not know the time."""
+
+Connect = Callable[[str, Sink], Link]
+"""Makes a connection to the path that was located; opens nothing yet."""
+
+
+class Supervisor:
+    """Opens, watches, lets go and opens again. `connect` and `locate` are the way to the device."""
+
+    def __init__(
+        self, connect: Connect, locate: Callable[[], str], rules: LinkRules, fatal: Callable[[str], None]
+    ) -> None:
+        self._connect = connect
+        self._locate = locate
+        self._rules = rules
+        self._fatal = fatal
+        self._machine = LinkMachine(rules, time.monotonic())
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._deliver: Deliver | None = None
+        self._session: Session | None = None
+        self._link: Link | None = None
+        self._left_behind: list[threading.Thread] = []
+        self._turned_at = time.monotonic()
+        self._is_told_down = False
+        self._reasons: set[str] = set()
+        self._advised: set[str] = set()
+        self._protected: tuple[int, ...] = ()
+
+    def start(self, deliver: Deliver) -> None:
+        self._deliver = deliver
+        self._thread = threading.Thread(target=self._run, name="meshseek radio supervisor", daemon=True)
+        self._thread.start()
+
+    def send(self, packet: OutgoingPacket) -> None:
+        session = self._session
+        if session is None:
+            raise RadioUnavailable("the link is not up")
+        session.send(packet)
+
+    def protect(self, nodes: tuple[int, ...]) -> None:
+        self._protected = nodes
+        self._protect_now()
+
+    def announce(self) -> None:
+        session, link = self._session, self._link
+        if session is not None and link is not None:
+            session.chore("announce", link.announce)
+
+    def close(self) -> None:
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join(CLOSE_LIMIT_SECONDS)
+
+    @property
+    def state(self) -> LinkState:
+        return self._machine.state
+
+    def is_healthy(self) -> bool:
+        """Whether the supervisor turns, so that the link is up or properly on its way to be."""
+        return time.monotonic() - self._turned_at < TURN_LIMIT_SECONDS
+
+    # The supervisor's thread.
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._turned_at = time.monotonic()
+            if self._machine.may_open(self._turned_at):
+                self._attempt()
+            else:
+                self._rest()
+
+    def _rest(self) -> None:
+        self._wake.wait(self._rules.poll_seconds)
+        self._wake.clear()
+        self._turned_at = time.monotonic()
+
+    def _attempt(self) -> None:
+        try:
+            path = self._locate()
+        except (DeviceProblem, OSError) as problem:
+            self._machine.device_absent(time.monotonic())
+            self._say_down(str(problem))
+            return
+        session = Session(self._rules, self._observe, self._wake.set)
+        self._session = session
+        self._machine.opening(time.monotonic())
+        try:
+            link = self._link = self._connect(path, session)
+            reason = self._bring_up(link, session) or self._watch(link, session)
+        except BaseException as error:  # noqa: BLE001  the library raises SystemExit too; the thread must go on
+            reason = _sentence(error)
+        self._give_up(session, reason)
+
+    def _bring_up(self, link: Link, session: Session) -> str | None:
+        """Open and configure; returns why it failed, or None when the link is up."""
+        reason = self._step("open", link.open, session)
+        if reason is None:
+            self._machine.configuring(time.monotonic())
+            reason = self._step("configure", link.configure, session)
+        return reason
+
+    def _step(self, name: str, call: Callable[[], None], session: Session) -> str | None:
+        """Run `call` in its own thread until done, overdue, lost or stopped; returns what went wrong, or None."""
+        step = _Step(name, call)
+        step.thread.start()
+        while not step.done.wait(STEP_POLL_SECONDS):
+            self._turned_at = time.monotonic()
+            reason = self._machine.overdue(self._turned_at) or session.lost_reason
+            if self._stop.is_set() or reason is not None:
+                self._left_behind.append(step.thread)
+                return reason or "stopped"
+        return None if step.error is None else _sentence(step.error)
+
+    def _watch(self, link: Link, session: Session) -> str:
+        """Stay with the link until it must be given up; returns why."""
+        while not self._stop.is_set():
+            if not session.is_open:
+                if session.is_configured:
+                    self._go_up(link, session)
+                elif self._machine.state is LinkState.UP:
+                    self._say_down("the radio rebooted", told=True)
+                    self._machine.configuring(time.monotonic())
+            now = time.monotonic()
+            reason = session.fault(now) or self._machine.overdue(now)
+            if reason is not None:
+                return reason
+            self._do_chores(link, session, now)
+            self._rest()
+        return "stopped"
+
+    def _go_up(self, link: Link, session: Session) -> None:
+        info = link.info()
+        if not session.go_up(link, LinkUp(info)):
+            return
+        outage = self._machine.up(time.monotonic())
+        self._is_told_down = False
+        self._reasons.clear()
+        log.info(
+            "event=link-up node=!%08x firmware=%s region=%s preset=%s outage_s=%.1f",
+            info.node,
+            printable(info.firmware, 40),
+            info.lora.region,
+            info.lora.preset or "custom",
+            outage,
+        )
+        for one in advice(info):
+            if one.kind not in self._advised:
+                self._advised.add(one.kind)
+                log.warning('event=radio-advice kind=%s text="%s"', one.kind, one.text)
+        session.chore("heartbeat", link.heartbeat)
+        if time.time() >= EARLIEST_CLOCK:
+            session.chore("clock", lambda: link.set_clock(int(time.time())))
+        self._protect_now()
+
+    def _do_chores(self, link: Link, session: Session, now: float) -> None:
+        heartbeat, probe = session.chores(now)
+        if heartbeat:
+            session.chore("heartbeat", link.heartbeat)
+        if probe:
+            session.chore("probe", link.probe)
+
+    def _protect_now(self) -> None:
+        session, link = self._session, self._link
+        if session is None or link is None or not session.is_open:
+            return
+        known = link.favorites()
+        for node in self._protected:
+            if node not in known:
+                session.chore("favorite", lambda node=node: link.set_favorite(node))  # type: ignore[misc]
+
+    def _observe(self, event: RadioEvent) -> None:
+        """Every event on its way out: a protected node that the radio has only now met is made a favourite."""
+        assert self._deliver is not None
+        self._deliver(event)
+        session, link = self._session, self._link
+        if isinstance(event, NodeSeen) and event.node in self._protected and session is not None and link is not None:
+            session.chore("favorite", lambda: link.set_favorite(event.node))
+
+    def _give_up(self, session: Session, reason: str) -> None:
+        stopping = self._stop.is_set()
+        was_open = session.is_open
+        self._machine.closing(time.monotonic())
+        session.shut(reason, tell=not stopping)
+        if not stopping:
+            self._say_down(reason, told=was_open)
+        link, self._link, self._session = self._link, None, None
+        is_closed = link is None or self._let_go(link)
+        self._machine.closed(time.monotonic())
+        self._left_behind = [thread for thread in self._left_behind if thread.is_alive()]
+        if not self._stop.is_set() and (not is_closed or len(self._left_behind) >= MAX_LEFT_BEHIND):
+            log.critical('event=link-stuck reason="%s" action=end-process', printable(reason))
+            self._fatal(f"the radio's port cannot be let go after: {reason}")
+
+    def _let_go(self, link: Link) -> bool:
+        """Close within the deadline; False when closing hangs. What else goes wrong in closing is of no use now."""
+        step = _Step("close", link.close)
+        step.thread.start()
+        while not step.done.wait(STEP_POLL_SECONDS):
+            self._turned_at = time.monotonic()
+            if self._machine.overdue(self._turned_at) is not None:
+                self._left_behind.append(step.thread)
+                return False
+        return True
+
+    def _say_down(self, reason: str, told: bool = False) -> None:
+        """One `LinkDown` per outage; a warning for each new reason in it, and no more."""
+        if not (told or self._is_told_down):
+            self._observe(LinkDown(reason))
+        self._is_told_down = True
+        level = logging.DEBUG if reason in self._reasons else logging.WARNING
+        self._reasons.add(reason)
+        log.log(level, 'event=link-down reason="%s" failures=%d', printable(reason, 600), self._machine.failures)
+
+
+class _Step:
+    """A call in a thread of its own; its exception is kept, whatever it is."""
+
+    def __init__(self, name: str, call: Callable[[], None]) -> None:
+        self.done = threading.Event()
+        self.error: BaseException | None = None
+        self._call = call
+        self.thread = threading.Thread(target=self._run, name=f"meshseek radio {name}", daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self._call()
+        except BaseException as error:  # noqa: BLE001  the library raises SystemExit too
+            self.error = error
+        finally:
+            self.done.set()
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, (LinkProblem, DeviceProblem)):
+        return str(error)
+    return f"the radio's library failed ({type(error).__name__}: {printable(str(error))})"
