@@ -45,7 +45,9 @@ def _guarded(command: Callable[[argparse.Namespace], int], options: argparse.Nam
 
     try:
         return command(options)
-    except (ConfigError, UsageError, WrongUse) as error:
+    except ConfigError as error:
+        return _complain(str(error), OUTSIDE_FAILED if error.is_outside else WRONG_USE)
+    except (UsageError, WrongUse) as error:
         return _complain(str(error))
     except (GatewayError, SearchError) as error:
         return _complain(str(error), OUTSIDE_FAILED)
@@ -86,7 +88,7 @@ def _search_defaults(arguments: Sequence[str]) -> Defaults | None:
     path = find_config()
     if path is None or any(argument == "--vault" or argument.startswith("--vault=") for argument in arguments):
         return None
-    from gateway.config import load_search_defaults
+    from gateway.search_defaults import load_search_defaults
 
     return load_search_defaults(path)
 

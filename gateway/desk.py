@@ -91,7 +91,7 @@ class VaultDesk:
                 outcome = Trouble("gone", str(error))
             except SearchError as error:
                 outcome = Trouble("failed", str(error))
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 # Whatever broke, this asker gets a line and the next one is served.
                 log.error("event=desk_failed error=%s", type(error).__name__)
                 log.debug("event=desk_failed", exc_info=True)

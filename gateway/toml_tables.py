@@ -15,6 +15,8 @@ class Problem:
     key: str
     found: str
     allowed: str
+    outside: bool = False
+    """The file is right, the world is not (a disk that is not mounted yet, say)."""
 
     def __str__(self) -> str:
         return f"{self.key} = {self.found}: {self.allowed}" if self.found else f"{self.key}: {self.allowed}"
@@ -27,6 +29,11 @@ class ConfigError(Exception):
         self.file = file
         self.problems = tuple(problems)
         super().__init__("\n".join(f"{file}: {problem}" for problem in self.problems))
+
+    @property
+    def is_outside(self) -> bool:
+        """Nothing in the file needs to change; trying again later may do."""
+        return all(problem.outside for problem in self.problems)
 
 
 def shown(value: object) -> str:
@@ -58,8 +65,8 @@ class Table:
     def path(self, key: str) -> str:
         return f"{self.name}.{key}" if self.name else key
 
-    def report(self, key: str, found: object, allowed: str) -> None:
-        self.problems.append(Problem(self.path(key), "" if found is None else shown(found), allowed))
+    def report(self, key: str, found: object, allowed: str, *, outside: bool = False) -> None:
+        self.problems.append(Problem(self.path(key), "" if found is None else shown(found), allowed, outside))
 
     def table(self, key: str) -> Table:
         value = self._take(key, {})
