@@ -13,6 +13,8 @@ PKC_OVERHEAD = 12
 """Bytes: 8 of authentication tag and 4 of nonce (RadioInterface.h)."""
 MAX_PAYLOAD = 233
 """Bytes of `Data.payload` (mesh.proto, DATA_PAYLOAD_LEN)."""
+CHANNEL_SLOTS = 8
+"""Channels a radio has, most of them disabled (channel.proto)."""
 DEFAULT_CHANNEL_KEY = b"\x01"
 """The short form of the well-known public key, as the factory sets it (channel.proto, psk)."""
 

@@ -23,7 +23,7 @@ from gateway.protocol.messages import (
     SendFailed,
 )
 from gateway.radio.port import Deliver, RadioRejected, RadioUnavailable
-from gateway.radio.simulated.frames import MAX_PAYLOAD, Channel, ClientPacket, Data, Port, Received, User
+from gateway.radio.simulated.frames import CHANNEL_SLOTS, MAX_PAYLOAD, Channel, ClientPacket, Data, Port, Received, User
 from gateway.radio.simulated.node import Node
 from gateway.radio.simulated.phone_api import ConfigDownload
 
@@ -212,7 +212,7 @@ class SimulatedRadio:
         if isinstance(item, ClientNotice):
             return [item]
         heard: list[RadioEvent] = [NodeHeard(item.origin, _hops(item))] if item.off_air else []
-        return [*heard, _packet_event(item)]
+        return [*heard, *_packet_events(item)]
 
     def _link_up(self) -> list[RadioEvent]:
         self._up = True
@@ -239,26 +239,31 @@ def _hops(item: Received) -> int:
     return item.hop_start - item.hop_limit
 
 
-def _packet_event(item: Received) -> RadioEvent:
+def _packet_events(item: Received) -> list[RadioEvent]:
     data = item.data
     if data is None:
-        return OddPacket("encrypted")
+        return [OddPacket("encrypted")]
     if data.reason is not None:
-        return DeliveryReport(data.request_id, item.origin, data.reason)
+        return [DeliveryReport(data.request_id, item.origin, data.reason)]
     if data.metrics is not None:
         metrics = data.metrics
-        return RadioTelemetry(metrics.channel_utilization, metrics.air_util_tx, metrics.uptime)
+        return [RadioTelemetry(metrics.channel_utilization, metrics.air_util_tx, metrics.uptime)]
     if data.user is not None:
-        return _node_seen(data.user, item.rx_time)
-    return _text(item, data) if data.port == Port.TEXT else OddPacket(f"port-{data.port}")
+        return [_node_seen(data.user, item.rx_time)]
+    return _text(item, data) if data.port == Port.TEXT else [OddPacket(f"port-{_port_name(data.port)}")]
 
 
-def _text(item: Received, data: Data) -> IncomingText:
+def _port_name(port: int) -> str:
+    """As portnums.proto writes it."""
+    return f"{Port(port).name}_APP" if port in Port.__members__.values() else str(port)
+
+
+def _text(item: Received, data: Data) -> list[RadioEvent]:
     try:
         text: str | None = data.payload.decode()
     except UnicodeDecodeError:
         text = None
-    return IncomingText(
+    message = IncomingText(
         packet_id=item.packet_id,
         sender=item.origin,
         destination=item.to,
@@ -275,6 +280,7 @@ def _text(item: Received, data: Data) -> IncomingText:
         rssi=item.rssi,
         hops=_hops(item),
     )
+    return [message] if text is not None else [message, OddPacket("bad-utf8")]
 
 
 def _node_seen(user: User, last_heard: int) -> NodeSeen:
@@ -294,7 +300,7 @@ def radio_info(node: Node) -> RadioInfo:
         is_licensed=setup.is_licensed,
         is_unmessagable=setup.is_unmessagable,
         lora=node.tx.lora,
-        channels=tuple(_channel(node, index, channel) for index, channel in enumerate(setup.channels)),
+        channels=tuple(_channel(setup.channels, index) for index in range(CHANNEL_SLOTS)),
         nodes=tuple(_node_seen(other.user, other.last_heard) for other in known),
         mqtt_enabled=setup.mqtt_enabled,
         store_forward_enabled=setup.store_forward_enabled,
@@ -304,9 +310,11 @@ def radio_info(node: Node) -> RadioInfo:
     )
 
 
-def _channel(node: Node, index: int, channel: Channel) -> ChannelInfo:
+def _channel(channels: tuple[Channel, ...], index: int) -> ChannelInfo:
     """A key of one byte, or none, is public (Channels.cpp); a secondary channel without one uses the primary's."""
-    key = channel.key or (node.setup.channels[0].key if index else b"")
+    if index >= len(channels):
+        return ChannelInfo(index, "", ChannelPrivacy.DISABLED)
+    channel = channels[index]
+    key = channel.key or (channels[0].key if index else b"")
     privacy = ChannelPrivacy.PRIVATE if len(key) > 1 else ChannelPrivacy.PUBLIC
-    preset = node.tx.lora.preset.title().replace("_", "")
-    return ChannelInfo(index, channel.name or preset, privacy, channel.uplink)
+    return ChannelInfo(index, channel.name, privacy, channel.uplink)

@@ -59,6 +59,8 @@ class Station(Protocol):
 
     def sent(self, seconds: float) -> None: ...
 
+    def noise(self, seconds: float) -> None: ...
+
 
 class Mesh:
     """Nodes within reach of each other, on one preset, with time that moves only when told.
@@ -195,7 +197,10 @@ class Mesh:
 
     def _carry(self, sent: OnAir, receiver: int) -> None:
         link = self.heard_over(sent.transmitter, receiver)
-        if not link.up or self.rng.random() < link.loss or self._drowned(sent, receiver):
+        if not link.up:
+            return
+        if self.rng.random() < link.loss or self._drowned(sent, receiver):
+            self.nodes[receiver].noise(sent.seconds)
             return
         if self.filter is not None and not self.filter(sent, receiver):
             return

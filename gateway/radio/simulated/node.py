@@ -187,6 +187,10 @@ class Node:
             self.tx.heard(seconds)
             self.router.hear(frame, link, seconds)
 
+    def noise(self, seconds: float) -> None:
+        """Something was on the air that could not be understood: the channel was busy all the same."""
+        self.tx.heard(seconds)
+
     def sent(self, seconds: float) -> None:
         self.tx.sent(seconds)
 

@@ -13,13 +13,12 @@ from meshtastic.protobuf import channel_pb2, config_pb2, mesh_pb2, module_config
 
 from gateway.protocol.airtime import modem
 from gateway.protocol.messages import ClientNotice, QueueStatus, node_id
-from gateway.radio.simulated.frames import Channel, ClientPacket, Data, Port, Received, User
+from gateway.radio.simulated.frames import CHANNEL_SLOTS, Channel, ClientPacket, Data, Port, Received, User
 from gateway.radio.simulated.node import Node
 from gateway.radio.simulated.node_db import Known
 
 ONLY_OWN_NODE, ONLY_NODES = 69420, 69421
 """Special values of want_config_id (mesh.proto)."""
-CHANNEL_SLOTS = 8
 MIN_APP_VERSION = 30200
 STATE_VERSION = 24
 ROUTING_PRIORITY = 120
