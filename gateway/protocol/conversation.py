@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from gateway.protocol import sentences
 from gateway.protocol.commands import END, Command, Help, Info, More, Note, Open, Ping, Repeat, Search, Stop
+from gateway.protocol.inert import for_air
 from gateway.protocol.packets import mark_again, split
-from gateway.protocol.replies import Asker, Redact, Reply, ReplyKind, Status, inert
+from gateway.protocol.replies import Asker, Redact, Reply, ReplyKind, Status
 from gateway.protocol.reply_text import MOST_NUMBERED, hits_packet
 from gateway.protocol.requests import (
     InfoRequest,
@@ -187,8 +188,8 @@ def _read(command: Command, session: Session, reading: Reading, budget: int, red
 
 def _as_sent(reading: Reading, redact: Redact) -> tuple[str, int]:
     """The text without secrets and tricks, and where its passage begins."""
-    text = inert(redact(reading.text))
-    before = inert(redact(reading.text[: reading.start]))
+    text = for_air(redact(reading.text))
+    before = for_air(redact(reading.text[: reading.start]))
     return text, len(before) if text.startswith(before) else min(reading.start, len(text))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.protocol.replies import Redact, inert, one_line
+from gateway.protocol.replies import Redact, one_line
 from search_core.graphemes import byte_length, clip
 from search_core.notes import Hit
 
@@ -121,4 +121,4 @@ def _shorten(parts: list[str], shared: int, needed: int) -> str:
     short = "/".join(parts[-needed:])
     if byte_length(short) <= _NAME_BYTES:
         return short
-    return clip(inert(short), _NAME_BYTES - 3) + _ELLIPSIS
+    return clip(short, _NAME_BYTES - 3) + _ELLIPSIS

@@ -20,6 +20,7 @@ EMPTY_NOTE = MARK + "That note is empty."
 _TROUBLE = {
     "gone": "That note is not there any more.",
     "vault": "The notes cannot be read just now. Try again later.",
+    "busy": "Too many questions at once. Ask again in a minute.",
     "refused": "Field notes are off, nothing was saved. To search: f WORDS",
 }
 _FAILED_SAVE = "Not saved: the note file could not be written. Please send it again later."
