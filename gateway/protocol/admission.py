@@ -335,7 +335,7 @@ _EXPLANATIONS = {
     "meshseek pair --node {who}",
     RefusalReason.KEY_MISMATCH: "{who} asked with another key ({key}) than the configured one",
     RefusalReason.NUMBER_MISMATCH: "a configured key ({key}) was used under another number, {who}; if your handheld's "
-    "number has changed: meshseek pair --node {who}",
+    "number has changed, remove its entry and run meshseek pair --node {who}",
     RefusalReason.CHANNEL_OFF: "a channel message from {who} was ignored: its channel is not in [access] channels",
     RefusalReason.CHANNEL_NOT_PRIVATE: "a channel message from {who} was ignored: the channel is not private",
     RefusalReason.CHANNEL_SENDER: "{who} asked on a channel but is not a configured handheld, so there is no key to "
