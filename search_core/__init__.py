@@ -1,0 +1,67 @@
+"""Search a vault of Markdown notes: ``search()`` for one question, ``SearchCore`` to stay.
+
+from search_core import search
+
+results, engine = search("tape backup", limit=10)
+results[0].path, results[0]["excerpt"]
+"""
+
+from __future__ import annotations
+
+import os
+
+from search_core.core import SearchCore
+from search_core.errors import EngineUnavailable, NoteGone, SearchError, VaultMissing, WrongUse
+from search_core.notes import EVERYTHING, Answer, Hit, NearWord, Reading, Scope, VaultInfo
+
+__all__ = [
+    "EVERYTHING",
+    "Answer",
+    "EngineUnavailable",
+    "Hit",
+    "NearWord",
+    "NoteGone",
+    "Reading",
+    "Scope",
+    "SearchCore",
+    "SearchError",
+    "VaultInfo",
+    "VaultMissing",
+    "WrongUse",
+    "default_vault",
+    "search",
+]
+
+
+def default_vault() -> str:
+    """The vault that is searched when none is named: ``OBSIDIAN_VAULT_PATH``, else ``~/Vault``."""
+    return os.environ.get("OBSIDIAN_VAULT_PATH") or "~/Vault"
+
+
+def search(
+    query: str, limit: int = 10, folder: str | None = None, source: str = "auto", vault: str | None = None
+) -> tuple[list[Hit], str]:
+    """The best notes for `query`, best first, and the engine that answered.
+
+    `folder` is relative to the vault. Raises `VaultMissing`, `EngineUnavailable`, `WrongUse`. The vault stays open
+    for the next call, which then takes milliseconds.
+    """
+    answer = _opened(vault or default_vault()).search(query, limit=limit, folder=folder, source=source)
+    return list(answer.hits), answer.engine
+
+
+_open: dict[tuple[str, str, int], SearchCore] = {}
+"""The vault asked last; a database handle must not be used by another thread or after a fork."""
+
+
+def _opened(vault: str) -> SearchCore:
+    import threading
+
+    root = os.path.realpath(os.path.expanduser(vault))
+    key = (root, os.environ.get("XDG_CACHE_HOME", ""), threading.get_ident() ^ os.getpid())
+    if key not in _open:
+        for core in _open.values():
+            core.close()
+        _open.clear()
+        _open[key] = SearchCore(vault)
+    return _open[key]

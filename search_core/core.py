@@ -1,0 +1,199 @@
+"""One vault, kept open: the engines, and what happens when an index fails."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from search_core.errors import NoteGone, VaultMissing, WrongUse
+from search_core.index import Index
+from search_core.local import LocalResult, local_search
+from search_core.notes import EVERYTHING, Answer, Hit, Reading, Scope, VaultInfo
+from search_core.query import ParsedQuery, parse
+from search_core.vault import Unread, Vault, log_once
+
+if TYPE_CHECKING:
+    from search_core.expand import Unit
+
+EXCERPT_BYTES = 200
+"""Of the excerpt shown by default: two lines of a terminal."""
+SOURCES = ("auto", "omnisearch", "local")
+_Result = TypeVar("_Result")
+
+
+class SearchCore:
+    """The search of one vault. Used from one thread at a time; `close` it when done."""
+
+    def __init__(
+        self,
+        vault: str,
+        *,
+        exclude: tuple[str, ...] = (),
+        cache_dir: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """`cache_dir` is where the index is kept, by default the user's cache directory; `progress` is told
+        notes done and notes in all while an index is built."""
+        self._vault = Vault(vault, exclude)
+        self._exclude = exclude
+        self._cache_dir = cache_dir
+        self._progress = progress
+        self._index: Index | None = None
+        self._in_memory = False
+
+    @property
+    def root(self) -> str:
+        """The vault's real path."""
+        return self._vault.root
+
+    def close(self) -> None:
+        """Give back the files. The next call opens them again."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        folder: str | None = None,
+        source: str = "auto",
+        scope: Scope = EVERYTHING,
+    ) -> Answer:
+        """The best notes for `query`. Raises `VaultMissing`, `EngineUnavailable`, `WrongUse`."""
+        began = time.perf_counter()
+        if source not in SOURCES:
+            raise WrongUse(f"source {source!r} is none of {', '.join(SOURCES)}")
+        if limit < 1:
+            raise WrongUse(f"limit {limit} is less than 1")
+        parsed = parse(query)
+        result = self.local_search(parsed, limit, scope, folder)
+        hits = self._hits(result, parsed)
+        return Answer(query, hits, "local", time.perf_counter() - began, result.total, result.near)
+
+    def local_search(
+        self, parsed: ParsedQuery, limit: int, scope: Scope = EVERYTHING, folder: str | None = None
+    ) -> LocalResult:
+        """What the local engine finds, without excerpts; the index is brought up to date first."""
+
+        def ask(index: Index) -> LocalResult:
+            return local_search(index, parsed, limit, scope, folder)
+
+        return self._fresh(ask)
+
+    def read(self, path: str, *, query: str = "", scope: Scope = EVERYTHING) -> Reading:
+        """The plain text of a note. Raises `NoteGone`, also for a note that `scope` may not see."""
+        from search_core.markdown_text import plain_text
+
+        visible = self._fresh(lambda index: index.is_visible(path, scope))
+        content = self._vault.read(path) if visible else Unread.GONE
+        if isinstance(content, Unread):
+            raise NoteGone(f"no note {path!r}")
+        text = plain_text(content.text)
+        start = 0
+        if query:
+            units = self._fresh(lambda index: local_search(index, parse(query), 1, scope, None).units)
+            start = min(_excerpts(content.text, units, query).start_of_best(), len(text))
+        digest = f"{zlib.crc32(content.text.encode('utf-8', 'replace')):08x}"
+        return Reading(path, text, start, digest, content.entry.mtime_ns / 1e9)
+
+    def info(self, scope: Scope = EVERYTHING) -> VaultInfo:
+        """What the vault looks like to whoever asks."""
+
+        def ask(index: Index) -> VaultInfo:
+            size = index.size(scope)
+            place = index.path or "memory"
+            size_bytes = os.stat(place).st_size if index.path else 0
+            return VaultInfo(size.notes, size.newest, size_bytes, place, "local")
+
+        return self._fresh(ask)
+
+    def _hits(self, result: LocalResult, parsed: ParsedQuery) -> tuple[Hit, ...]:
+        return tuple(self.hit(row.path, row.score, "local", result.units, parsed) for row in result.rows)
+
+    def hit(self, path: str, score: float, engine: str, units: Sequence[Unit], parsed: ParsedQuery) -> Hit:
+        """One note as a hit, its excerpt chosen from what is in the file now."""
+        content = self._vault.read(path)
+        excerpts = _excerpts("" if isinstance(content, Unread) else content.text, units, parsed.text)
+        return Hit(
+            path=path,
+            basename=path.rpartition("/")[2].removesuffix(".md"),
+            score=round(score, 3),
+            excerpt=excerpts.cut(EXCERPT_BYTES),
+            engine=engine,
+            cut=excerpts.cut,
+        )
+
+    # -- the index is a cache: whatever fails with it, another one answers
+
+    def _fresh(self, ask: Callable[[Index], _Result]) -> _Result:
+        for attempt in range(3):
+            try:
+                index = self._opened()
+                index.refresh(self._progress)
+                return ask(index)
+            except sqlite3.Error as error:
+                self._give_up_index(error, attempt)
+        raise VaultMissing(f"the vault {self.root} cannot be indexed, not even in memory")
+
+    def _opened(self) -> Index:
+        if self._index is not None and not self._index.is_current_file():
+            self.close()
+        if self._index is None:
+            if not os.path.isdir(self.root):
+                raise VaultMissing(f"no vault at {self.root}")
+            path = None if self._in_memory else self._prepared_path()
+            self._index = Index(path, self._vault)
+        return self._index
+
+    def _prepared_path(self) -> str | None:
+        path = index_path(self.root, self._exclude, self._cache_dir)
+        try:
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+        except OSError as error:
+            log_once("index kept in memory, %s cannot be written: %s", path, error.strerror)
+            return None
+        return path
+
+    def _give_up_index(self, error: sqlite3.Error, attempt: int) -> None:
+        """Delete a file that does not fit; without room, rights or a lock go on in memory."""
+        path = index_path(self.root, self._exclude, self._cache_dir)
+        self.close()
+        unusable = isinstance(error, sqlite3.OperationalError) and not _is_damage(error)
+        if unusable or attempt > 0:
+            self._in_memory = True
+            log_once("index kept in memory, %s cannot be used: %s", path, error)
+            return
+        log_once("index %s is made anew: %s", path, error)
+        for suffix in ("", "-wal", "-shm"):
+            try:
+                os.unlink(path + suffix)
+            except OSError:
+                continue
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    name = getattr(error, "sqlite_errorname", "")
+    text = str(error)
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or name == "SQLITE_ERROR" or "no such" in text
+
+
+def index_path(root: str, exclude: tuple[str, ...], cache_dir: str | None = None) -> str:
+    """Where the index of a vault is kept."""
+    base = cache_dir or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "meshseek")
+    key = "\0".join((root, *sorted(exclude))).encode("utf-8", "surrogateescape")
+    name = "".join(c if c.isalnum() else "_" for c in os.path.basename(root))[:40] or "vault"
+    return os.path.join(base, f"{name}-{zlib.crc32(key):08x}{zlib.adler32(key):08x}.sqlite")
+
+
+def _excerpts(text: str, units: Sequence[Unit], query: str):  # type: ignore[no-untyped-def]
+    from search_core.excerpt import Excerpts
+    from search_core.excerpt import Unit as Sought
+
+    return Excerpts(text, [Sought(tuple(unit.forms), unit.idf) for unit in units], query)

@@ -1,0 +1,331 @@
+"""The only file that reads notes: which files are notes, what changed, and what they say.
+
+A sweep lists every folder with ``os.scandir`` on an open descriptor and takes each note's stat from it: the
+quickest way measured, and nearly the whole cost of a query in a big vault. Each folder's listing is packed into
+one ``bytes``; only a folder whose bytes differ from the ones known is looked at note by note.
+"""
+
+from __future__ import annotations
+
+import errno
+import marshal
+import os
+import time
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from search_core.errors import VaultMissing
+from search_core.terms import fold
+
+MAX_NOTE_BYTES = 1_000_000
+"""How much of one note is read: some 170,000 words, more than any note that a person wrote."""
+RACY_SECONDS = 2.0
+"""A file changed this shortly before it was looked at may change again within one tick of its clock (FAT: 2 s)."""
+YOUNG_SECONDS = 1.0
+"""An empty file this young is taken for a note that its writer has just truncated."""
+_TRIES = 6
+_FIRST_WAIT = 0.002
+"""Seconds before a note that is being written is read again; doubles each time, 62 ms in all."""
+_REGULAR, _KIND, _LINK = 0o100000, 0o170000, 0o120000
+_SUFFIXES = frozenset((".md", ".MD", ".Md", ".mD"))
+
+
+class Entry(NamedTuple):
+    """A note as the sweep saw it."""
+
+    name: str
+    mtime_ns: int
+    size: int
+    ctime_ns: int
+
+
+class Listing(NamedTuple):
+    """The notes of one folder."""
+
+    folder: str
+    """Relative to the vault, ``/`` between parts, empty for the vault itself."""
+    packed: bytes
+    """Equal bytes, equal notes."""
+    entries: list[Entry]
+
+
+class Content(NamedTuple):
+    """The text of a note and the stat that belongs to just this text."""
+
+    text: str
+    entry: Entry
+    cut: bool
+    """The note is longer than `MAX_NOTE_BYTES`; the rest was not read."""
+
+
+class Unread(Enum):
+    """Why a note was not read."""
+
+    GONE = "gone"
+    REFUSED = "refused"
+    """It is there, and may not be read or is no regular file."""
+    BUSY = "busy"
+    """Somebody is writing it just now."""
+
+
+_Row = tuple[str, int, int, int, int]
+"""name, mode, mtime_ns, size, ctime_ns: what the packed listing holds."""
+
+
+class Vault:
+    """A folder of notes."""
+
+    def __init__(self, root: str, exclude: tuple[str, ...] = ()) -> None:
+        self.root = os.path.realpath(os.path.expanduser(root))
+        self.asked = root
+        self._exclude = tuple(folded for part in exclude if (folded := folder_key(part)))
+        self._ignore: tuple[Callable[[str], bool], ...] = ()
+        self._settings_stamp = ""
+
+    def sweep(self, known: dict[str, bytes]) -> tuple[list[Listing], set[str]]:
+        """The folders whose notes differ from `known`, and all folders that hold notes. Raises `VaultMissing`."""
+        changed: list[Listing] = []
+        seen: set[str] = set()
+        pending, linked = [""], set[str]()
+        dumps = marshal.dumps
+        while pending:
+            folder = pending.pop()
+            rows, below = self._list(folder, linked)
+            pending += below
+            if not rows:
+                continue
+            packed = dumps(rows, 0)
+            seen.add(folder)
+            if known.get(folder) != packed:
+                changed.append(Listing(folder, packed, [entry for row in rows if (entry := self._entry(folder, row))]))
+        return changed, seen
+
+    def _list(self, folder: str, linked: set[str]) -> tuple[list[_Row], list[str]]:
+        """What a folder holds: its notes, and the folders in it."""
+        path = f"{self.root}/{folder}" if folder else self.root
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            if not folder:
+                raise VaultMissing(f"no vault at {self.root}: {error.strerror}") from error
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR):
+                log_once("folder %s cannot be read: %s", path, error.strerror)
+            return [], []
+        try:
+            with os.scandir(descriptor) as entries:
+                return self._rows(entries, folder, linked)
+        finally:
+            os.close(descriptor)
+
+    def _rows(self, entries: Iterator[os.DirEntry[str]], folder: str, linked: set[str]) -> tuple[list[_Row], list[str]]:
+        rows: list[_Row] = []
+        below: list[str] = []
+        try:
+            for entry in entries:
+                name = entry.name
+                if name[0] == ".":
+                    continue
+                if name[-3:] in _SUFFIXES and not entry.is_dir(follow_symlinks=False):
+                    stat: os.stat_result | None = entry.stat(follow_symlinks=False)
+                    if stat.st_mode & _KIND == _LINK:
+                        stat = self._linked(folder, name)
+                    if stat is not None:
+                        rows.append((name, stat.st_mode, stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns))
+                elif entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and self._enters(folder, name, linked)):
+                    inner = f"{folder}/{name}" if folder else name
+                    if self._is_visible_folder(inner):
+                        below.append(inner)
+        except OSError as error:
+            log_once("folder %r cannot be read to its end: %s", folder, error.strerror)
+        return rows, below
+
+    def _entry(self, folder: str, row: _Row) -> Entry | None:
+        name, mode, mtime_ns, size, ctime_ns = row
+        path = f"{folder}/{name}" if folder else name
+        if not _is_utf8(name):
+            log_once("note %r left out: its name is not UTF-8", os.fsencode(path))
+            return None
+        if (self._exclude or self._ignore) and self.is_excluded(path):
+            return None
+        if mode & _KIND == _REGULAR:
+            return Entry(name, mtime_ns, size, ctime_ns)
+        log_once("%s left out: not a regular file", path)
+        return None
+
+    def _linked(self, folder: str, name: str) -> os.stat_result | None:
+        """The stat of the note that a link leads to, if it is one of this vault's."""
+        path = f"{folder}/{name}" if folder else name
+        if self._inside(os.path.realpath(f"{self.root}/{path}")) is None:
+            log_once("link %s left out: it leaves the vault or reaches something hidden or excluded", path)
+            return None
+        try:
+            return os.stat(f"{self.root}/{path}")
+        except OSError:
+            return None
+
+    def _enters(self, folder: str, name: str, linked: set[str]) -> bool:
+        """Whether a link leads to a folder of this vault that no other link has led to: so loops end."""
+        path = os.path.realpath(f"{self.root}/{folder}")
+        target = os.path.realpath(f"{path}/{name}")
+        inside = self._inside(target)
+        if not inside or inside in linked or not os.path.isdir(target) or f"{path}/".startswith(f"{target}/"):
+            return False
+        linked.add(inside)
+        return True
+
+    def _inside(self, real: str) -> str | None:
+        """The vault path of a real path, when it is inside, not hidden and not excluded."""
+        prefix = self.root.rstrip("/") + "/"
+        if not real.startswith(prefix):
+            return None
+        path = real[len(prefix) :]
+        return None if "/." in f"/{path}" or self.is_excluded(path) else path
+
+    def _is_visible_folder(self, folder: str) -> bool:
+        if not _is_utf8(folder):
+            log_once("folder %r left out: its name is not UTF-8", os.fsencode(folder))
+            return False
+        return not ((self._exclude or self._ignore) and self.is_excluded(f"{folder}/"))
+
+    def is_excluded(self, path: str) -> bool:
+        """Whether a vault path is excluded by us or ignored by Obsidian's own list."""
+        if self._exclude:
+            key = folder_key(path)
+            if any(key == out or key.startswith(f"{out}/") or key == f"{out}.md" for out in self._exclude):
+                return True
+        return any(ignores(path) for ignores in self._ignore)
+
+    def load_rules(self) -> str:
+        """Read Obsidian's `userIgnoreFilters` again if they changed; the result names the rules in force."""
+        path = f"{self.root}/.obsidian/app.json"
+        try:
+            stat = os.stat(path)
+        except OSError:
+            self._settings_stamp, self._ignore = "", ()
+            return ""
+        stamp = f"{stat.st_mtime_ns} {stat.st_size}"
+        if stamp != self._settings_stamp:
+            self._settings_stamp, self._ignore = stamp, tuple(_ignore_filters(path))
+        return stamp
+
+    def read(self, path: str) -> Content | Unread:
+        """The text of a note with the stat of just this text."""
+        for attempt in range(_TRIES):
+            try:
+                content = _read_once(self._openable(path), path)
+            except OSError as error:
+                if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                    return Unread.GONE
+                log_once("note %s cannot be read: %s", path, error.strerror)
+                return Unread.REFUSED
+            if content is not Unread.BUSY:
+                return content
+            time.sleep(_FIRST_WAIT * 2**attempt)
+        return Unread.BUSY
+
+    def _openable(self, path: str) -> str:
+        """The real path of a note, once it is sure to lie in the vault and to be visible. Raises OSError if not."""
+        if not path or "\0" in path or "/." in f"/{path}" or path.startswith("/") or not _is_utf8(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if self._inside(os.path.realpath(f"{self.root}/{path}")) is None or self.is_excluded(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return os.path.realpath(f"{self.root}/{path}")
+
+
+def _read_once(real: str, path: str) -> Content | Unread:
+    """Never blocks: only a regular file is read. Raises OSError."""
+    descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | os.O_NOFOLLOW)
+    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor, not a path
+        before = os.fstat(descriptor)
+        if before.st_mode & _KIND != _REGULAR:
+            return Unread.REFUSED
+        data = file.read(MAX_NOTE_BYTES + 1) or b""
+        after = os.fstat(descriptor)
+    entry = Entry(path.rpartition("/")[2], after.st_mtime_ns, after.st_size, after.st_ctime_ns)
+    if (before.st_mtime_ns, before.st_size, before.st_ctime_ns) != entry[1:]:
+        return Unread.BUSY
+    if not data and 0 <= time.time() - after.st_mtime < YOUNG_SECONDS:
+        return Unread.BUSY
+    cut = len(data) > MAX_NOTE_BYTES
+    if cut:
+        log_once("note %s is long: only its first %d bytes are searched", path, MAX_NOTE_BYTES)
+    return Content(decode(data[:MAX_NOTE_BYTES]), entry, cut)
+
+
+def decode(data: bytes) -> str:
+    """UTF-8 (with or without BOM) or UTF-16; bytes that are neither are read as Windows-1252, the rest is kept."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
+        text = "".join(
+            bytes((ord(c) - 0xDC00,)).decode("cp1252", "replace") if "\udc80" <= c <= "\udcff" else c for c in text
+        )
+    return text.replace("\0", " ")
+
+
+def folder_key(path: str) -> str:
+    """A vault path as paths are compared: no slashes at the ends, case and Unicode form folded, accents kept."""
+    import unicodedata
+
+    path = path.strip("/")
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
+
+
+def _is_utf8(name: str) -> bool:
+    if name.isascii():
+        return True
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _ignore_filters(path: str) -> Iterator[Callable[[str], bool]]:
+    import json
+    import re
+
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs a start of the process 8 ms
+            filters = json.load(file).get("userIgnoreFilters") or []
+    except (OSError, ValueError, AttributeError):
+        log_once("%s cannot be read: Obsidian's ignore list is not applied", path)
+        return
+    for rule in filters if isinstance(filters, list) else []:
+        if not isinstance(rule, str) or not rule:
+            continue
+        if len(rule) > 2 and rule[0] == rule[-1] == "/":
+            try:
+                yield _pattern(re.compile(rule[1:-1]))
+            except re.error:
+                log_once("Obsidian's ignore rule %r is no regular expression we understand", rule)
+        else:
+            yield _beginning(rule)
+
+
+def _pattern(rule: object) -> Callable[[str], bool]:
+    search: Callable[[str], object] = rule.search  # type: ignore[attr-defined]
+    return lambda path: search(path) is not None
+
+
+def _beginning(rule: str) -> Callable[[str], bool]:
+    start = fold(rule)
+    return lambda path: fold(path).startswith(start)
+
+
+_said: set[tuple[str, tuple[object, ...]]] = set()
+_MOST_SAID = 10_000
+
+
+def log_once(text: str, *values: object) -> None:
+    """Say it in the log the first time only: a sweep comes with every query."""
+    if (text, values) in _said or len(_said) > _MOST_SAID:
+        return
+    _said.add((text, values))
+    import logging
+
+    logging.getLogger("meshseek.search").warning(text, *values)
