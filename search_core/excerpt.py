@@ -175,9 +175,7 @@ class _Note:
         whole = math.log(1 + lines) or 1
         title = self._title_words()
         return [
-            weight**IDF_POWER
-            * (math.log(1 + lines / count) / whole if count else 0) ** RARITY_POWER
-            * (TITLE_SHARE if unit in title else 1)
+            weight * (math.log(1 + lines / count) / whole if count else 0) * (TITLE_SHARE if unit in title else 1)
             for unit, (weight, count) in enumerate(zip(self.finder.weights, with_unit, strict=True))
         ]
 

@@ -44,7 +44,8 @@ _ASKS_NUMBER = re.compile(
     r"|version|frequency|price|cost|interval|timeout|duration|rate|percentage|percent|level|value|length"
     r"|weight|height|width|distance|range|voltage|baud|speed|time"
     r"|temperature|address|phone|uid|pid|threshold|amount|capacity|ratio)\b"
-    r"|\bwie (?:viele?|lang|oft|weit|hoch|gross)\b|\bwann\b|\bcombien\b|\bquand\b|\bcuant[oa]s?\b|\bcuando\b|\bquant[io]\b"
+    r"|\bwie (?:viele?|lang|oft|weit|hoch|gross)\b|\bwann\b|\bcombien\b|\bquand\b"
+    r"|\bcuant[oa]s?\b|\bcuando\b|\bquant[io]\b"
     r"|\bскольк|\bкогда\b|多少|几|多久|多长|什么时候|何时|いくつ|いつ|몇"
 )
 _ASKS_MEANING = re.compile(
