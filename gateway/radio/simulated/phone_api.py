@@ -103,8 +103,8 @@ class PhoneApi:
             return
         self._recent_ids.append(packet.packet_id)
         if self._too_soon(packet.data):
-            self._limited(packet)
             self.put_status(packet.packet_id, 0)
+            self._limited(packet)
             return
         self._accepted_at[packet.data.port] = self._now()
         result = self._submit(packet)

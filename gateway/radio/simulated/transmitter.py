@@ -49,10 +49,12 @@ class Ledger:
     def seconds_until_below(self, limit: float, now: float) -> float:
         """How long until the last hour holds less than `limit` seconds if nothing more is sent."""
         left = self.sent_in_hour(now)
+        if left < limit:
+            return 0.0
         for when, seconds in self._sent:
+            left -= seconds
             if left < limit:
                 return max(when + HOUR - now, 0.0)
-            left -= seconds
         return HOUR
 
 
