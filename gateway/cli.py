@@ -76,18 +76,22 @@ def _search(arguments: Sequence[str]) -> int:
     from search_core.cli import main
 
     try:
-        defaults = _search_defaults(arguments)
+        return main(list(arguments), _search_defaults(arguments))
     except ValueError as error:
         return _complain(str(error))
-    return main(list(arguments), defaults, program="meshseek search")
 
 
-def _search_defaults(arguments: Sequence[str]) -> Defaults | None:
+def _search_defaults(arguments: Sequence[str]) -> Defaults:
+    """A vault named on the command line or in the environment is not the config's: neither is what it leaves out."""
+    import os
+
     from gateway.places import find_config
+    from search_core.cli import Defaults
 
-    path = find_config()
-    if path is None or any(argument == "--vault" or argument.startswith("--vault=") for argument in arguments):
-        return None
+    named = any(a == "--vault" or a.startswith("--vault=") for a in arguments) or os.environ.get("OBSIDIAN_VAULT_PATH")
+    path = None if named else find_config()
+    if path is None:
+        return Defaults(program="meshseek search")
     from gateway.search_defaults import load_search_defaults
 
     return load_search_defaults(path)

@@ -54,6 +54,8 @@ class Config:
     """Path in the vault of the note that field notes are appended to; empty: field notes are off."""
     state_directory: Path | None = None
     """None: where the system keeps such things (`gateway.places.state_directory`)."""
+    cache_directory: Path | None = None
+    """Where the search index is kept; None: the user's cache directory. Not in the file: systemd sets it."""
     prometheus_file: Path | None = None
     log_level: str = "info"
 

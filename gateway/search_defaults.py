@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from search_core.cli import Defaults
-
 from search_core.omnisearch_place import OmnisearchSettings
 
 
@@ -29,7 +28,12 @@ def load_search_defaults(path: Path) -> Defaults:
     exclude = vault.get("exclude", [])
     if not isinstance(exclude, list) or not all(isinstance(item, str) for item in exclude):
         raise ValueError(f'{path}: vault.exclude must be a list of texts: ["one", "two"]')
-    return Defaults(vault=place, exclude=tuple(exclude), omnisearch=_omnisearch(_table(raw, "omnisearch")))
+    return Defaults(
+        program="meshseek search",
+        vault=place,
+        exclude=tuple(exclude),
+        omnisearch=_omnisearch(_table(raw, "omnisearch")),
+    )
 
 
 def _table(raw: dict[str, Any], name: str) -> dict[str, Any]:
