@@ -1,0 +1,389 @@
+"""What the gateway owes, on disk before it is acted on: the only file with the gateway's SQL.
+
+One SQLite file in WAL mode, every commit flushed to the disk. Everything in it is bounded. The text of a question
+and of its answer is blanked as soon as the answer is over. Failures become `StoreTrouble`; a damaged
+file is set aside under a dated name and a fresh one begun, so that the gateway goes on serving.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gateway.protocol.answers import Answer, Attempt, Change, Ended, Moved, Question, Send, Stage
+from gateway.protocol.limits import SEEN_LIMIT
+from gateway.store_schema import migrate
+
+log = logging.getLogger("meshseek.store")
+
+FILE_NAME = "state.sqlite"
+QUESTIONS_LIMIT = 2_000
+"""Finished questions remembered, without their text."""
+SESSIONS_LIMIT = 500
+REFUSALS_LIMIT = 200
+ATTEMPTS_AGE = 2 * 3600.0
+"""The airtime budget looks back one hour."""
+MARKS_AGE = 600.0
+SET_ASIDE_LIMIT = 3
+"""Damaged files kept; the oldest goes first."""
+_BUSY_SECONDS = 2.0
+
+ASKED = "asked"
+"""Stage of a question that has no answer yet."""
+
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA}
+_PROGRESS = (
+    *("tries", "sent_before", "stumbles", "not_before", "parked_at", "resumed"),
+    *("keys_asked", "dropped", "notice", "replaceable", "reply_id"),
+)
+"""The fields of an `Answer` that no query asks for."""
+
+
+class StoreTrouble(Exception):
+    """What was to be stored is not; the message says why. The gateway goes on from memory."""
+
+    def __init__(self, message: str, *, damaged: bool = False) -> None:
+        super().__init__(message)
+        self.damaged = damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """What the last run left unfinished, and what this one must remember."""
+
+    questions: tuple[Question, ...]
+    """Without an answer yet, oldest first."""
+    answering: tuple[Question, ...]
+    """Those of `answers`, without their words."""
+    answers: tuple[Answer, ...]
+    attempts: tuple[tuple[Attempt, float | None], ...]
+    """In order of time; with the transmissions made, None while in flight."""
+    seen: tuple[tuple[int, int], ...]
+    """Node and packet id, oldest first."""
+    asked: tuple[tuple[int, float, bytes | None], ...]
+    """Node, time and mark of the questions of the last hour, oldest first."""
+    next_number: int
+
+    def in_flight(self) -> list[Attempt]:
+        """Attempts without a result, and before them those that may still be acknowledged."""
+        return [attempt for attempt, _ in self.attempts]
+
+
+def mark_of(node: int, text: str) -> bytes:
+    """A short hash by which the same words of the same node are known again."""
+    return hashlib.blake2b(f"{node} {' '.join(text.split()).casefold()}".encode(), digest_size=8).digest()
+
+
+class Store:
+    """The open state file; None keeps it in memory only."""
+
+    def __init__(self, directory: Path | None, wall: float = 0.0, *, flush: bool = True) -> None:
+        """Open or create ``state.sqlite``. Raises StoreTrouble when the directory cannot be used at all.
+
+        Without `flush` commits survive the death of the process, but not that of the machine.
+        """
+        self._directory = directory
+        self._flush = flush
+        self.set_aside: Path | None = None
+        """The damaged file that this one replaces."""
+        try:
+            self._connection = self._open()
+        except StoreTrouble as trouble:
+            if not trouble.damaged:
+                raise
+            self.start_afresh(wall, str(trouble))
+
+    # Opening, and what to do with a damaged file
+
+    def start_afresh(self, wall: float, why: str) -> None:
+        """Set the file aside and begin a new one. Raises StoreTrouble when that fails, too."""
+        with contextlib.suppress(sqlite3.Error, AttributeError):
+            self._connection.close()
+        if self._directory is not None:
+            self.set_aside = _set_aside(self._directory, wall)
+            log.error("event=store_set_aside file=%s why=%r", self.set_aside.name, why)
+        self._connection = self._open()
+
+    def close(self) -> None:
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        with _mapped():
+            target = ":memory:" if self._directory is None else str(_private_file(self._directory))
+            connection = sqlite3.connect(
+                target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+            )
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(f"PRAGMA synchronous = {'FULL' if self._flush else 'OFF'}")
+                connection.execute("PRAGMA secure_delete = ON")
+                if (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                    raise StoreTrouble(f"the state file is damaged: {found}", damaged=True)
+                migrate(connection)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    # Writing
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing. Raises StoreTrouble when it is nothing."""
+        with _mapped():
+            self._execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._commit()
+            except Exception:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def accept(self, question: Question) -> None:
+        """An admitted question, before anything is done about it."""
+        q = question
+        self._execute(
+            "INSERT OR REPLACE INTO questions (number, node, packet_id, text, mark, asked_at, wall_time, name, key,"
+            " folders, channel, hops, snr, rssi, stage) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                *(q.number, q.node, q.packet_id, q.text, mark_of(q.node, q.text), q.asked_at, q.wall_time, q.name),
+                *(q.key, json.dumps(q.folders), q.channel, q.hops, q.snr, q.rssi, ASKED),
+            ),
+        )
+        self.remember_seen(q.node, q.packet_id)
+
+    def remember_seen(self, node: int, packet_id: int) -> None:
+        self._execute("INSERT OR IGNORE INTO seen (node, packet_id) VALUES (?,?)", (node, packet_id))
+
+    def describe(self, number: int, kind: str, search_ms: float | None) -> None:
+        """What kind of answer a question got, and how long the vault took."""
+        self._execute("UPDATE questions SET kind = ?, search_ms = ? WHERE number = ?", (kind, search_ms, number))
+
+    def end_question(self, number: int, stage: str, reason: str, now: float) -> None:
+        """A question that is over, with its answer or without one: its text goes."""
+        self._execute(
+            "UPDATE questions SET stage = ?, reason = ?, ended_at = ?, text = '' WHERE number = ?",
+            (stage, reason, now, number),
+        )
+        self._execute("DELETE FROM parts WHERE question = ?", (number,))
+
+    def keep_parts(self, answer: Answer) -> None:
+        """The parts of a new answer; to be called before its first change is written."""
+        for number, text in enumerate(answer.parts):
+            self._execute("INSERT OR REPLACE INTO parts VALUES (?,?,?)", (answer.question, number, text))
+
+    def write(self, change: Change, now: float) -> None:
+        """A change that the outbox wants done."""
+        match change:
+            case Moved(answer):
+                self._write_answer(answer, now)
+            case Send(_, attempt, answer):
+                self._execute(
+                    "INSERT INTO attempts (packet_id, question, part, node, sent_at, seconds) VALUES (?,?,?,?,?,?)",
+                    (attempt.packet_id, *_row_of(attempt)),
+                )
+                self._write_answer(answer, now)
+            case Ended(attempt, result, after, transmissions):
+                self._execute(
+                    "UPDATE attempts SET result = ?, after = ?, transmissions = coalesce(transmissions, ?)"
+                    " WHERE packet_id = ?",
+                    (result, after, transmissions, attempt.packet_id),
+                )
+
+    def _write_answer(self, answer: Answer, now: float) -> None:
+        progress = json.dumps({name: getattr(answer, name) for name in _PROGRESS})
+        self._execute(
+            "UPDATE questions SET stage = ?, reason = ?, part = ?, part_count = ?, progress = ? WHERE number = ?",
+            (str(answer.stage), answer.reason, answer.part, len(answer.parts), progress, answer.question),
+        )
+        if answer.over:
+            self.end_question(answer.question, str(answer.stage), answer.reason, now)
+
+    def put_session(self, node: int, at: float, text: str) -> None:
+        self._execute("INSERT OR REPLACE INTO sessions VALUES (?,?,?)", (node, at, text))
+
+    def put_fact(self, name: str, value: str) -> None:
+        self._execute("INSERT OR REPLACE INTO facts VALUES (?,?)", (name, value))
+
+    def count(self, name: str, by: int = 1) -> None:
+        self._execute(
+            "INSERT INTO counters VALUES (?,?) ON CONFLICT (name) DO UPDATE SET count = count + excluded.count",
+            (name, by),
+        )
+
+    def refuse(self, node: int, reason: str, now: float, sentence: str, key: bytes | None, by: int = 1) -> None:
+        self._execute(
+            "INSERT INTO refusals VALUES (?,?,?,?,?,?) ON CONFLICT (node, reason) DO UPDATE SET"
+            " count = count + excluded.count, last = excluded.last, sentence = excluded.sentence, key = excluded.key",
+            (node, reason, by, now, sentence, key),
+        )
+
+    def prune(self, now: float) -> None:
+        """Forget what is not needed any more; to be called inside a transaction now and then."""
+        over = "stage IN ('delivered', 'failed', 'replaced')"
+        newest = f"SELECT number FROM questions WHERE {over} ORDER BY number DESC LIMIT {QUESTIONS_LIMIT}"
+        self._execute(f"DELETE FROM questions WHERE {over} AND number NOT IN ({newest})")
+        self._execute("UPDATE questions SET mark = NULL WHERE asked_at < ?", (now - MARKS_AGE,))
+        self._execute("DELETE FROM attempts WHERE sent_at < ? AND result IS NOT NULL", (now - ATTEMPTS_AGE,))
+        self._execute("DELETE FROM attempts WHERE question NOT IN (SELECT number FROM questions)")
+        self._execute("DELETE FROM seen WHERE number <= (SELECT max(number) FROM seen) - ?", (SEEN_LIMIT,))
+        self._execute("DELETE FROM sessions WHERE at < ?", (now - 24 * 3600.0,))
+        for table, order, limit in (("sessions", "at", SESSIONS_LIMIT), ("refusals", "last", REFUSALS_LIMIT)):
+            kept = f"SELECT {order} FROM {table} ORDER BY {order} DESC LIMIT 1 OFFSET {limit}"
+            self._execute(f"DELETE FROM {table} WHERE {order} <= ({kept})")
+
+    # Reading
+
+    def session(self, node: int) -> str:
+        """The stored session, empty when there is none. Raises StoreTrouble."""
+        rows = self._read("SELECT json FROM sessions WHERE node = ?", (node,))
+        return str(rows[0]["json"]) if rows else ""
+
+    def fact(self, name: str) -> str:
+        rows = self._read("SELECT value FROM facts WHERE name = ?", (name,))
+        return str(rows[0]["value"]) if rows else ""
+
+    def counters(self) -> dict[str, int]:
+        return {str(row["name"]): int(row["count"]) for row in self._read("SELECT * FROM counters")}
+
+    def refusals(self, limit: int = 20) -> list[dict[str, object]]:
+        """The latest first: node, reason, count, last (seconds), sentence, key."""
+        return [dict(row) for row in self._read("SELECT * FROM refusals ORDER BY last DESC LIMIT ?", (limit,))]
+
+    def latest(self, limit: int = 10) -> list[dict[str, object]]:
+        """The last questions, newest first, without their words."""
+        rows = self._read(
+            "SELECT q.number, q.node, q.asked_at, q.ended_at, q.stage, q.kind, q.reason, q.search_ms, q.part,"
+            " q.part_count AS parts, (SELECT sum(a.seconds * coalesce(a.transmissions, 1)) FROM attempts a"
+            " WHERE a.question = q.number) AS airtime FROM questions q ORDER BY q.number DESC LIMIT ?",
+            (limit,),
+        )
+        return [dict(row) for row in rows]
+
+    def owed(self, now: float) -> Owed:
+        """What is unfinished. Raises StoreTrouble."""
+        asked = self._read("SELECT * FROM questions WHERE stage = ? ORDER BY number", (ASKED,))
+        under_way = self._read("SELECT * FROM questions WHERE stage IN ('waiting', 'flying', 'parked') ORDER BY number")
+        attempts = self._read("SELECT * FROM attempts ORDER BY sent_at, rowid")
+        recent = self._read(
+            "SELECT node, asked_at, mark FROM questions WHERE asked_at > ? ORDER BY number", (now - 3600.0,)
+        )
+        newest = self._read("SELECT coalesce(max(number), 0) AS n FROM questions")[0]["n"]
+        seen = self._read("SELECT node, packet_id FROM seen ORDER BY number")
+        return Owed(
+            tuple(_question(row) for row in asked),
+            tuple(_question(row) for row in under_way),
+            tuple(self._answer(row) for row in under_way),
+            tuple((_attempt(row), row["transmissions"]) for row in attempts),
+            tuple((row["node"], row["packet_id"]) for row in seen),
+            tuple((row["node"], row["asked_at"], row["mark"]) for row in recent),
+            int(newest) + 1,
+        )
+
+    def _answer(self, row: sqlite3.Row) -> Answer:
+        parts = self._read("SELECT text FROM parts WHERE question = ? ORDER BY part", (row["number"],))
+        return Answer(
+            question=row["number"],
+            node=row["node"],
+            parts=tuple(str(part["text"]) for part in parts),
+            asked_at=row["asked_at"],
+            key=row["key"],
+            channel=row["channel"],
+            hops=row["hops"],
+            stage=Stage(row["stage"]),
+            part=row["part"],
+            reason=row["reason"],
+            **{name: value for name, value in json.loads(row["progress"]).items() if name in _PROGRESS},
+        )
+
+    # The two ways to the database
+
+    def _execute(self, sql: str, values: tuple[object, ...] = ()) -> None:
+        self._connection.execute(sql, values)
+
+    def _commit(self) -> None:
+        self._connection.execute("COMMIT")
+
+    def _read(self, sql: str, values: tuple[object, ...] = ()) -> list[sqlite3.Row]:
+        with _mapped():
+            cursor = self._connection.cursor()
+            cursor.row_factory = sqlite3.Row
+            return cursor.execute(sql, values).fetchall()
+
+
+def open_store(directory: Path, wall: float) -> Store:
+    """The state in this directory; in memory, and loudly, when the directory cannot be used."""
+    try:
+        return Store(directory, wall)
+    except StoreTrouble as trouble:
+        log.error("event=store_in_memory why=%r effect=%r", str(trouble), "what is owed will not survive a restart")
+        return Store(None)
+
+
+@contextlib.contextmanager
+def _mapped() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        damaged = code is not None and (code & 0xFF) in _DAMAGED
+        raise StoreTrouble(f"the state file cannot be used: {error}", damaged=damaged) from error
+    except OSError as error:
+        raise StoreTrouble(f"the state directory cannot be used: {error.strerror or error}") from error
+
+
+def _private_file(directory: Path) -> Path:
+    """The state file in a directory that only its owner can enter."""
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    directory.chmod(0o700)
+    file = directory / FILE_NAME
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+    return file
+
+
+def _set_aside(directory: Path, wall: float) -> Path:
+    stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y%m%d-%H%M%S")
+    target = directory / f"{FILE_NAME}.damaged-{stamp}"
+    with _mapped():
+        for suffix in ("-wal", "-shm"):
+            (directory / (FILE_NAME + suffix)).unlink(missing_ok=True)
+        (directory / FILE_NAME).replace(target)
+        for old in sorted(directory.glob(f"{FILE_NAME}.damaged-*"))[:-SET_ASIDE_LIMIT]:
+            old.unlink(missing_ok=True)
+    return target
+
+
+def _question(row: sqlite3.Row) -> Question:
+    return Question(
+        number=row["number"],
+        node=row["node"],
+        packet_id=row["packet_id"],
+        text=row["text"],
+        asked_at=row["asked_at"],
+        wall_time=row["wall_time"],
+        name=row["name"],
+        key=row["key"],
+        folders=tuple(json.loads(row["folders"])),
+        channel=row["channel"],
+        hops=row["hops"],
+        snr=row["snr"],
+        rssi=row["rssi"],
+    )
+
+
+def _attempt(row: sqlite3.Row) -> Attempt:
+    return Attempt(row["packet_id"], row["question"], row["part"], row["node"], row["sent_at"], row["seconds"])
+
+
+def _row_of(attempt: Attempt) -> tuple[object, ...]:
+    return (attempt.question, attempt.part, attempt.node, attempt.sent_at, attempt.seconds)

@@ -1,0 +1,83 @@
+"""The tables of the gateway's state, and how an older file becomes a newer one."""
+
+from __future__ import annotations
+
+import sqlite3
+
+_FIRST = """
+CREATE TABLE questions (
+    number INTEGER PRIMARY KEY,
+    node INTEGER NOT NULL,
+    packet_id INTEGER NOT NULL,
+    text TEXT NOT NULL,             -- blanked when the answer is over
+    mark BLOB,                      -- short hash of the text, to know a repeat; forgotten after a while
+    asked_at REAL NOT NULL,
+    wall_time REAL NOT NULL,
+    name TEXT NOT NULL,
+    key BLOB,
+    folders TEXT NOT NULL,          -- JSON
+    channel INTEGER,
+    hops INTEGER,
+    snr REAL,
+    rssi INTEGER,
+    stage TEXT NOT NULL,            -- asked, or a Stage of gateway/protocol/answers.py
+    kind TEXT NOT NULL DEFAULT '',
+    reason TEXT NOT NULL DEFAULT '',
+    search_ms REAL,
+    ended_at REAL,
+    part INTEGER NOT NULL DEFAULT 0,
+    part_count INTEGER NOT NULL DEFAULT 0,
+    progress TEXT NOT NULL DEFAULT '{}'  -- JSON: the rest of an Answer
+);
+CREATE INDEX questions_stage ON questions (stage);
+CREATE TABLE parts (
+    question INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (question, part)
+) WITHOUT ROWID;
+CREATE TABLE attempts (
+    packet_id INTEGER PRIMARY KEY,
+    question INTEGER NOT NULL,
+    part INTEGER NOT NULL,
+    node INTEGER NOT NULL,
+    sent_at REAL NOT NULL,
+    seconds REAL NOT NULL,          -- airtime of one transmission
+    result TEXT,                    -- NULL: in flight
+    after REAL,                     -- seconds
+    transmissions INTEGER
+);
+CREATE INDEX attempts_sent ON attempts (sent_at);
+CREATE TABLE seen (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    node INTEGER NOT NULL,
+    packet_id INTEGER NOT NULL,
+    UNIQUE (node, packet_id)
+);
+CREATE TABLE sessions (node INTEGER PRIMARY KEY, at REAL NOT NULL, json TEXT NOT NULL);
+CREATE TABLE counters (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE refusals (
+    node INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    last REAL NOT NULL,
+    sentence TEXT NOT NULL,
+    key BLOB,
+    PRIMARY KEY (node, reason)
+) WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+MIGRATIONS = (_FIRST,)
+"""Each takes the file from the version of its index to the next; never change one that was released."""
+
+VERSION = len(MIGRATIONS)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file to `VERSION`, each step in one transaction. Raises ValueError for a file of a newer program."""
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if found > VERSION:
+        raise ValueError(f"schema {found} was written by a newer meshseek (this one knows {VERSION})")
+    for version in range(found, VERSION):
+        connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[version]} PRAGMA user_version = {version + 1}; COMMIT;")
