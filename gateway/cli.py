@@ -104,9 +104,10 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    path = _config_path(options)
     from gateway.app import serve
 
-    return serve(_config_path(options))
+    return serve(path)
 
 
 def _simulate(options: argparse.Namespace) -> int:
@@ -116,15 +117,17 @@ def _simulate(options: argparse.Namespace) -> int:
 
 
 def _note(options: argparse.Namespace) -> int:
+    path = _config_path(options)
     from gateway.app import note
 
-    return note(_config_path(options), " ".join(options.text))
+    return note(path, " ".join(options.text))
 
 
 def _pair(options: argparse.Namespace) -> int:
+    path = _config_path(options)
     from gateway.setup.pair import pair
 
-    return pair(_config_path(options), node=options.node, name=options.name, key=options.key, yes=options.yes)
+    return pair(path, node=options.node, name=options.name, key=options.key, yes=options.yes)
 
 
 def _init(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
-ALLOWED_THREADS = ("meshtastic publishing",)
+ALLOWED_THREADS = ("publishing",)
 """Made once at import by the Meshtastic library and kept for the life of the process."""
 
 

@@ -1,0 +1,98 @@
+"""The command line: exit codes, one-line complaints, and what it does not import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from gateway.cli import COMMANDS, run
+from gateway.version import VERSION
+
+
+def test_the_version_is_the_packages() -> None:
+    assert version("meshseek") == VERSION
+
+
+def test_a_misspelt_command_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["serch", "x"]) == 2
+    assert "did you mean `meshseek search`" in capsys.readouterr().err
+
+
+def test_an_unknown_command_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["xyzzyx"]) == 2
+    error = capsys.readouterr().err
+    assert all(name in error for name in COMMANDS)
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "note", "pair"])
+def test_a_missing_config_names_where_it_was_looked_for(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("MESHSEEK_CONFIG", raising=False)
+    assert run([command] + (["text"] if command == "note" else [])) == 2
+    error = capsys.readouterr().err
+    assert str(tmp_path / "meshseek" / "meshseek.toml") in error
+    assert len(error.splitlines()) == 1
+
+
+def test_every_mistake_of_a_config_is_a_line_on_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text('[vault]\npath = "/nowhere"\nexclud = []\n[radio]\nprot = "x"\n')
+    assert run(["serve", "--config", str(file)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith(f"meshseek: {file}: ") for line in lines)
+
+
+def test_a_vault_that_is_not_there_is_the_outside_worlds_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ok.toml"
+    file.write_text('[vault]\npath = "/nowhere"\n')
+    assert run(["serve", "--config", str(file)]) == 3
+    assert "/nowhere" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["demo", "--loss", "2"], ["demo", "--speed", "x"], ["demo", "--vault", "/nowhere", "x"], ["demo", " "], ["note"]],
+)
+def test_wrong_use_is_exit_code_2_without_a_traceback(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code = run(arguments)
+    except SystemExit as left:  # argparse's own way
+        code = int(left.code or 0)
+    assert code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def _imported(code: str) -> set[str]:
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return set(result.stdout.split())
+
+
+def test_a_search_imports_no_radio_library_and_none_of_the_gateways_rooms() -> None:
+    demo = Path(sys.modules["gateway"].__path__[0]) / "demo_vault"
+    code = f"""
+import contextlib, io
+from gateway.cli import run
+with contextlib.redirect_stdout(io.StringIO()):
+    run(["search", "--vault", {str(demo)!r}, "tape"])
+"""
+    modules = _imported(code)
+    assert not {"meshtastic", "serial", "pubsub", "google.protobuf", "gateway.config", "gateway.service"} & modules
+    assert not {"dataclasses", "http.client", "asyncio", "argparse"} & modules
+
+
+def test_help_imports_no_radio_library() -> None:
+    assert "meshtastic" not in _imported("from gateway.cli import build_parser\nbuild_parser().format_help()")
