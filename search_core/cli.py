@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from search_core.core import SearchCore
 from search_core.errors import EngineUnavailable, SearchError, VaultMissing, WrongUse
 from search_core.notes import Answer
+
+if TYPE_CHECKING:
+    from search_core.omnisearch_place import OmnisearchSettings
 
 FOUND, NOTHING, WRONG, ABSENT, INTERRUPTED = 0, 1, 2, 3, 130
 PROGRESS_AFTER_SECONDS = 1.0
@@ -40,6 +43,8 @@ class Defaults(NamedTuple):
     program: str = "python -m search_core"
     vault: str = ""
     exclude: tuple[str, ...] = ()
+    omnisearch: OmnisearchSettings | None = None
+    """None takes the defaults."""
 
 
 class Arguments(NamedTuple):
@@ -153,7 +158,7 @@ def _checked(given: dict[str, str], query: str) -> Arguments:
 def _answer(arguments: Arguments, defaults: Defaults) -> Answer:
     vault = arguments.vault or defaults.vault or os.environ.get("OBSIDIAN_VAULT_PATH") or "~/Vault"
     progress = _Progress() if sys.stderr.isatty() else None
-    core = SearchCore(vault, exclude=defaults.exclude, progress=progress)
+    core = SearchCore(vault, exclude=defaults.exclude, omnisearch=defaults.omnisearch, progress=progress)
     try:
         return core.search(arguments.query, limit=arguments.limit, folder=arguments.folder, source=arguments.source)
     finally:

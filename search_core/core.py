@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from search_core.errors import NoteGone, VaultMissing, WrongUse
 from search_core.index import Index
-from search_core.local import LocalResult, local_search
+from search_core.local import LocalResult, folders_of, local_search
 from search_core.notes import EVERYTHING, Answer, Hit, Reading, Scope, VaultInfo
 from search_core.query import ParsedQuery, parse
 from search_core.vault import Unread, Vault, log_once
 
 if TYPE_CHECKING:
     from search_core.expand import Unit
+    from search_core.omnisearch import Omnisearch
+    from search_core.omnisearch_place import OmnisearchSettings
+    from search_core.omnisearch_rows import Row
 
 EXCERPT_BYTES = 200
 """Of the excerpt shown by default: two lines of a terminal."""
@@ -33,6 +36,7 @@ class SearchCore:
         vault: str,
         *,
         exclude: tuple[str, ...] = (),
+        omnisearch: OmnisearchSettings | None = None,
         cache_dir: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
@@ -44,6 +48,8 @@ class SearchCore:
         self._progress = progress
         self._index: Index | None = None
         self._in_memory = False
+        self._omnisearch_settings = omnisearch
+        self._omnisearch: Omnisearch | None = None
 
     @property
     def root(self) -> str:
@@ -52,6 +58,8 @@ class SearchCore:
 
     def close(self) -> None:
         """Give back the files. The next call opens them again."""
+        if self._omnisearch is not None:
+            self._omnisearch.close()
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -72,9 +80,12 @@ class SearchCore:
         if limit < 1:
             raise WrongUse(f"limit {limit} is less than 1")
         parsed = parse(query)
-        result = self.local_search(parsed, limit, scope, folder)
-        hits = self._hits(result, parsed)
-        return Answer(query, hits, "local", time.perf_counter() - began, result.total, result.near)
+        if source == "local":
+            result = self.local_search(parsed, limit, scope, folder)
+            answer = Answer(query, self._hits(result, parsed), "local", 0.0, result.total, result.near)
+        else:
+            answer = self._answer_of_both(parsed, limit, folder, source, scope)
+        return answer._replace(elapsed_seconds=time.perf_counter() - began)
 
     def local_search(
         self, parsed: ParsedQuery, limit: int, scope: Scope = EVERYTHING, folder: str | None = None
@@ -85,6 +96,57 @@ class SearchCore:
             return local_search(index, parsed, limit, scope, folder)
 
         return self._fresh(ask)
+
+    def _answer_of_both(self, parsed: ParsedQuery, limit: int, folder: str | None, source: str, scope: Scope) -> Answer:
+        """Omnisearch is asked before the local search and heard after it, or alone when it is the `source`."""
+        from search_core.omnisearch_query import sent
+
+        client, only, (text, wider) = self.omnisearch(), source == "omnisearch", sent(parsed)
+        rows = client.ask(text, wider) if only and text else ()
+        if not only:
+            client.start(text)
+        result = self.local_search(parsed, limit, scope, folder)
+        hits = () if only else self._hits(result, parsed)
+        if not only:
+            rows = client.finish("" if hits else wider)
+        answer = Answer(parsed.raw, hits, source if only else "local", 0.0, result.total, result.near)
+        if only or rows:
+            answer = self._joined(answer, rows, result, parsed, limit, folder, scope)
+        return answer._replace(warnings=client.take_warnings())
+
+    def _joined(
+        self,
+        local: Answer,
+        rows: tuple[Row, ...],
+        result: LocalResult,
+        parsed: ParsedQuery,
+        limit: int,
+        folder: str | None,
+        scope: Scope,
+    ) -> Answer:
+        from search_core.eyes import VaultEyes, folders_asked
+        from search_core.two_engines import join
+
+        def cutter(text: str) -> Callable[[int], str]:
+            return _excerpts(text, result.units, parsed.text).cut  # type: ignore[no-any-return]
+
+        def joined(index: Index) -> Answer:
+            folders = folders_asked(parsed, folder, folders_of(index, parsed, folder))
+            return join(local, rows, parsed, limit, VaultEyes(self._vault, index, scope, folders, cutter))
+
+        return self._fresh(joined, refresh=False)
+
+    def omnisearch(self) -> Omnisearch:
+        """The client of this vault's Omnisearch; nothing is asked yet. Raises `VaultMissing`."""
+        if not os.path.isdir(self.root):
+            raise VaultMissing(f"no vault at {self.root}")
+        if self._omnisearch is None:
+            from search_core.omnisearch import Omnisearch
+
+            memory = index_path(self.root, self._exclude, self._cache_dir) + ".omnisearch"
+            vault = os.path.expanduser(self._vault.asked)
+            self._omnisearch = Omnisearch(vault, self._omnisearch_settings, memory=memory)
+        return self._omnisearch
 
     def read(self, path: str, *, query: str = "", scope: Scope = EVERYTHING) -> Reading:
         """The plain text of a note. Raises `NoteGone`, also for a note that `scope` may not see."""
@@ -102,8 +164,8 @@ class SearchCore:
         digest = f"{zlib.crc32(content.text.encode('utf-8', 'replace')):08x}"
         return Reading(path, text, start, digest, content.entry.mtime_ns / 1e9)
 
-    def info(self, scope: Scope = EVERYTHING) -> VaultInfo:
-        """What the vault looks like to whoever asks."""
+    def info(self, scope: Scope = EVERYTHING, *, source: str = "auto") -> VaultInfo:
+        """What the vault looks like to whoever asks; Omnisearch is not looked for when `source` is ``local``."""
 
         def ask(index: Index) -> VaultInfo:
             size = index.size(scope)
@@ -111,7 +173,9 @@ class SearchCore:
             size_bytes = os.stat(place).st_size if index.path else 0
             return VaultInfo(size.notes, size.newest, size_bytes, place, "local")
 
-        return self._fresh(ask)
+        info = self._fresh(ask)
+        with_omnisearch = source != "local" and self.omnisearch().answers_now()
+        return info._replace(engine="omnisearch+local") if with_omnisearch else info
 
     def _hits(self, result: LocalResult, parsed: ParsedQuery) -> tuple[Hit, ...]:
         return tuple(self.hit(row.path, row.score, "local", result.units, parsed) for row in result.rows)
@@ -131,11 +195,12 @@ class SearchCore:
 
     # -- the index is a cache: whatever fails with it, another one answers
 
-    def _fresh(self, ask: Callable[[Index], _Result]) -> _Result:
+    def _fresh(self, ask: Callable[[Index], _Result], *, refresh: bool = True) -> _Result:
         for attempt in range(3):
             try:
                 index = self._opened()
-                index.refresh(self._progress)
+                if refresh or attempt:
+                    index.refresh(self._progress)
                 return ask(index)
             except sqlite3.Error as error:
                 self._give_up_index(error, attempt)

@@ -264,7 +264,7 @@ class Index:
         run("DELETE FROM temp.near")
         run(f"DELETE FROM {table}")
         rows = run("SELECT id, path FROM folders").fetchall()
-        keep = [(row[0],) for row in rows if _is_below(row[1], scope.folders) and _is_below(row[1], folders)]
+        keep = [(row[0],) for row in rows if is_below(row[1], scope.folders) and is_below(row[1], folders)]
         self._db.executemany("INSERT INTO temp.near VALUES (?)", keep)
         hidden, values = _hiding(scope)
         run(f"INSERT INTO {table} SELECT id FROM notes WHERE folder IN temp.near{hidden}", values)
@@ -366,7 +366,8 @@ def _batches(changed: list[Listing]) -> Iterator[list[Listing]]:
         yield batch
 
 
-def _is_below(folder: str, wanted: tuple[str, ...]) -> bool:
+def is_below(folder: str, wanted: tuple[str, ...]) -> bool:
+    """Whether `folder` is one of those wanted or below one; none wanted means all."""
     if not wanted:
         return True
     key = folder_key(folder)

@@ -60,7 +60,7 @@ class _Words:
 
 def local_search(index: Index, query: ParsedQuery, limit: int, scope: Scope, folder: str | None = None) -> LocalResult:
     """The best notes for `query` among those that `scope` may see and, if given, in or below `folder`."""
-    folders = _folders(index, query, folder)
+    folders = folders_of(index, query, folder)
     if folders is None:
         return LocalResult((), 0, (), ())
     result = _search(index, query, limit, scope, folders)
@@ -95,7 +95,7 @@ def _search(index: Index, query: ParsedQuery, limit: int, scope: Scope, folders:
     return LocalResult(tuple(rows[:limit]), total, units, near)
 
 
-def _folders(index: Index, query: ParsedQuery, folder: str | None) -> tuple[str, ...] | None:
+def folders_of(index: Index, query: ParsedQuery, folder: str | None) -> tuple[str, ...] | None:
     """The folders that are searched, as compared; empty for all, None when those asked for do not exist.
 
     `folder` counts from the vault; one of the question may be any folder of that name, if there is none at the top.

@@ -12,16 +12,19 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
 
 from search_core import availability
 from search_core.errors import EngineUnavailable
-from search_core.http_response import BadResponse, ResponseReader
 from search_core.omnisearch_memory import recall, remember
 from search_core.omnisearch_place import OmnisearchSettings, Place, find, is_loopback, name_of
-from search_core.omnisearch_rows import Row, UnknownShape, rows_of
+from search_core.omnisearch_query import request
 
 if TYPE_CHECKING:
     import _socket
+
+    from search_core.http_response import ResponseReader
+    from search_core.omnisearch_rows import Row
 
 CONNECT_SECONDS = 0.2
 """On loopback the kernel accepts or refuses at once, even for a frozen process."""
@@ -38,8 +41,6 @@ TELLING = (
 """When several addresses fail differently, the first of these is remembered."""
 ROWS_TO_JUDGE = 3
 """Fewer rows than these may all be notes that were deleted just now."""
-PATHS_TO_CHECK = 5
-"""Of so many rows at least one must be in the vault, else the rows are another vault's of the same name."""
 TURN_ON = (
     "open this vault in Obsidian, switch on the HTTP server in Omnisearch's settings (httpApiEnabled), "
     "and wait until it has indexed"
@@ -68,15 +69,21 @@ class _Exchange:
         self.address = address
         self.sent_at = time.monotonic()
         self._socket = _connected(address, connect_seconds)
+        # Only now: mostly nobody listens, and then the reading need not be imported.
+        from search_core.http_response import ResponseReader
+
         self._reader = ResponseReader()
         try:
-            self._socket.sendall(_request(address, query))
+            self._socket.sendall(request(name_of(address), query))
         except OSError as error:
             self.close()
             raise _Failed(availability.NOT_OMNISEARCH, f"closed the connection ({error.strerror})") from error
 
     def answer(self, until: float) -> tuple[Row, ...]:
         """The rows; gives up at the monotonic time `until`. Raises `_Failed`."""
+        from search_core.http_response import BadResponse
+        from search_core.omnisearch_rows import UnknownShape
+
         try:
             self._read(until)
             return _decoded(self._reader)
@@ -153,7 +160,18 @@ class Omnisearch:
     def start(self, query: str) -> bool:
         """Send `query` unless it is not worth trying now; True when an answer is under way. Never waits long."""
         self.close()
-        if not query or self.settings.enabled == "off" or not self.state.may_ask(self._now()):
+        return bool(query) and self._begin(query)
+
+    def answers_now(self) -> bool:
+        """Whether an automatic search would get an answer; costs milliseconds, at most the patience."""
+        self.close()
+        if not self._begin(""):
+            return False
+        self.finish()
+        return self.state.kind == availability.OK
+
+    def _begin(self, query: str) -> bool:
+        if self.settings.enabled == "off" or not self.state.may_ask(self._now()):
             return False
         place = find(self._vault, self.settings, self._environ)
         if place.switched_off:
@@ -259,11 +277,11 @@ class Omnisearch:
         ours = tuple(row for row in rows if not row.vault or _composed(row.vault) in names)
         if rows and not ours:
             raise self._wrong(f"serves the vault {_printable(rows[0].vault)}, not {_printable(_last(self._vault))}")
-        first = ours[:PATHS_TO_CHECK]
-        if len(first) >= ROWS_TO_JUDGE and not any(os.path.lexists(f"{self._vault}/{row.path}") for row in first):
-            raise self._wrong(f"serves another vault named {_printable(_last(self._vault))}: its notes are not here")
         root = os.path.realpath(self._vault)
-        return tuple(row for row in ours if row.path.endswith(".md") or _is_file_below(root, row.path))
+        here = tuple(there for row in ours if (there := _on_disk(root, row)) is not None)
+        if not here and len(ours) >= ROWS_TO_JUDGE:
+            raise self._wrong(f"serves another vault named {_printable(_last(self._vault))}: its notes are not here")
+        return tuple({row.path: row for row in reversed(here)}.values())[::-1]
 
     def _wrong(self, text: str) -> _Failed:
         if text not in self._warned:
@@ -325,23 +343,12 @@ def _connect_failure(error: OSError, seconds: float) -> _Failed:
     return _Failed(availability.REFUSED, f"cannot be reached ({error.strerror or error})")
 
 
-def _request(address: tuple[str, int], query: str) -> bytes:
-    head = (
-        f"GET /search?q={_percent(query)} HTTP/1.1",
-        f"Host: {name_of(address)}",
-        "Accept: application/json",
-        "Accept-Encoding: identity",
-        "Connection: close",
-    )
-    return ("\r\n".join(head) + "\r\n\r\n").encode("ascii")
-
-
-def _percent(text: str) -> str:
-    data = text.encode("utf-8", "replace")
-    return "".join(chr(b) if chr(b).isalnum() and b < 128 else f"%{b:02X}" for b in data)
-
-
 def _decoded(reader: ResponseReader) -> tuple[Row, ...]:
+    import json
+
+    from search_core.http_response import BadResponse
+    from search_core.omnisearch_rows import rows_of
+
     if reader.status != 200:
         raise BadResponse(f"status {reader.status}")
     body = reader.body
@@ -349,17 +356,22 @@ def _decoded(reader: ResponseReader) -> tuple[Row, ...]:
         raise BadResponse("status 200 with nothing in it")
     if reader.content_type != "application/json":
         raise BadResponse(f"its answer is of type {reader.content_type[:60] or 'unknown'}, not application/json")
-    import json
-
     try:
         return rows_of(json.loads(body))
     except (ValueError, RecursionError) as error:
         raise BadResponse("its answer is not valid JSON") from error
 
 
-def _is_file_below(root: str, path: str) -> bool:
-    real = os.path.realpath(f"{root}/{path}")
-    return real.startswith(root.rstrip("/") + "/") and os.path.isfile(real)
+def _on_disk(root: str, row: Row) -> Row | None:
+    """The row with its path as the disk spells it; None when the file is gone or lies outside of the vault."""
+    for form in ("NFC", "NFD") if not row.path.isascii() else ():
+        if not os.path.lexists(f"{root}/{row.path}"):
+            row = row._replace(path=normalize(form, row.path))
+    if row.path.endswith(".md"):
+        # Where a note lies is for the vault to judge, which knows its notes; this here is only quick.
+        return row if os.path.lexists(f"{root}/{row.path}") else None
+    real = os.path.realpath(f"{root}/{row.path}")
+    return row if real.startswith(root.rstrip("/") + "/") and os.path.isfile(real) else None
 
 
 def _last(path: str) -> str:
@@ -367,8 +379,6 @@ def _last(path: str) -> str:
 
 
 def _composed(name: str) -> str:
-    from unicodedata import normalize
-
     return normalize("NFC", name)
 
 

@@ -9,7 +9,11 @@ that begins so becomes part of one regular expression), so those are left out as
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 from unicodedata import category, normalize
+
+if TYPE_CHECKING:
+    from search_core.query import ParsedQuery
 
 MAX_WORDS = 24
 """Every word must match there, so more than these only cost time."""
@@ -32,11 +36,19 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(kept)[:MAX_WORDS]
 
 
+def sent(query: ParsedQuery) -> tuple[str, str]:
+    """The query for Omnisearch, and a wider one for when that finds nothing; empty when there is nothing to send."""
+    fewer_words = "" if query.phrases else fewer(words_of(rewrite(query.pieces)))
+    wider = rewrite([fewer_words], (), query.excluded)
+    return rewrite(query.pieces, query.phrases, query.excluded), wider
+
+
 def rewrite(texts: Iterable[str], phrases: Iterable[str] = (), excluded: Iterable[str] = ()) -> str:
     """The query to send: `texts` as words, `phrases` in quotes, `excluded` as "not"; empty when nothing is left."""
     quoted = [_phrase(text) for text in phrases]
+    in_quotes = words_of(" ".join(quoted))
     words = words_of(" ".join(_without_scheme(text) for text in texts))
-    wanted = [part for part in quoted if part] + list(words)
+    wanted = [part for part in quoted if part] + [word for word in words if word not in in_quotes]
     if not wanted:
         return ""
     return _joined([*wanted, *(_not(text) for text in excluded if words_of(text))])
@@ -48,6 +60,23 @@ def fewer(words: Sequence[str]) -> str:
         return ""
     longest = set(sorted(words, key=len, reverse=True)[:FEWER_WORDS])
     return " ".join(word for word in words if word in longest)
+
+
+def request(host: str, query: str) -> bytes:
+    """The HTTP request that asks the server at `host` (``address:port``) for `query`."""
+    head = (
+        f"GET /search?q={_percent(query)} HTTP/1.1",
+        f"Host: {host}",
+        "Accept: application/json",
+        "Accept-Encoding: identity",
+        "Connection: close",
+    )
+    return ("\r\n".join(head) + "\r\n\r\n").encode("ascii")
+
+
+def _percent(text: str) -> str:
+    data = text.encode("utf-8", "replace")
+    return "".join(chr(b) if chr(b).isalnum() and b < 128 else f"%{b:02X}" for b in data)
 
 
 def _joined(parts: list[str]) -> str:
