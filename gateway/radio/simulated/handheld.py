@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gateway.protocol.messages import BROADCAST, ClientNotice, LoRaSettings, QueueStatus
 from gateway.radio.simulated.frames import ClientPacket, Data, Port, RadioSetup, Received
@@ -48,14 +48,6 @@ class Sent:
     """When the last change of `tick` came."""
 
 
-@dataclass(slots=True)
-class Screen:
-    """Everything the owner has seen."""
-
-    seen: list[Seen] = field(default_factory=list)
-    sent: list[Sent] = field(default_factory=list)
-
-
 class Handheld:
     """A radio with its owner. The radio acknowledges by itself, as real ones do."""
 
@@ -70,7 +62,11 @@ class Handheld:
     ) -> None:
         self.mesh = mesh
         self.node = Node(mesh, number, setup or RadioSetup(long_name=name, telemetry_seconds=0), lora=lora)
-        self.screen = Screen()
+        self.seen: list[Seen] = []
+        """Texts received, in order."""
+        self.sent: list[Sent] = []
+        """Texts sent, in order."""
+        self._by_id: dict[int, Sent] = {}
         self.on_text: Callable[[Seen], None] = lambda _seen: None
         """Called with each text received."""
         self.refused: list[QueueStatus] = []
@@ -87,15 +83,11 @@ class Handheld:
     def key(self) -> bytes:
         return self.node.key
 
-    @property
-    def seen(self) -> list[Seen]:
-        """Texts received, in order."""
-        return self.screen.seen
-
-    @property
-    def sent(self) -> list[Sent]:
-        """Texts sent, in order."""
-        return self.screen.sent
+    def clear(self) -> None:
+        """Forget what was seen and sent, for runs of many thousand texts."""
+        self.seen.clear()
+        self.sent.clear()
+        self._by_id.clear()
 
     # --- typing -----------------------------------------------------------------------------------------------
 
@@ -121,6 +113,7 @@ class Handheld:
 
     def _send(self, message: Sent, emoji: int = 0) -> Sent:
         self.sent.append(message)
+        self._by_id[message.packet_id] = message
         data = Data(Port.TEXT, message.text.encode(), reply_id=message.reply_id, emoji=emoji)
         packet = ClientPacket(message.packet_id, message.to, data, message.channel, want_ack=True, sender=self.number)
         self.node.send(packet)
@@ -153,9 +146,9 @@ class Handheld:
             self._settle(data.request_id, "relayed" if reporter == self.number else "delivered", "")
 
     def _settle(self, packet_id: int, tick: str, reason: str) -> None:
-        for message in self.sent:
-            if message.packet_id == packet_id and message.tick != "delivered":
-                message.tick, message.reason, message.settled_at = tick, reason, self.mesh.now
+        message = self._by_id.get(packet_id)
+        if message is not None and message.tick != "delivered":
+            message.tick, message.reason, message.settled_at = tick, reason, self.mesh.now
 
     def _show(self, packet: Received, data: Data) -> None:
         text = data.payload.decode("utf-8", "replace")

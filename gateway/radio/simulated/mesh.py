@@ -11,11 +11,11 @@ from typing import Protocol
 
 from gateway.protocol.airtime import airtime_seconds, symbol_seconds
 from gateway.protocol.messages import LoRaSettings
-from gateway.radio.simulated.frames import Frame
+from gateway.radio.simulated.frames import MAX_FRAME, Frame
 
 SLOT_SYMBOLS = 2.25
 """A slot is this and 7.6 ms of turnaround: the value at which the measured retransmission times come out."""
-LOG_LENGTH = 20_000
+LOG_LENGTH = 5_000
 """Frames remembered in `Mesh.log`; the totals go on counting."""
 
 
@@ -94,18 +94,19 @@ class Mesh:
         self.filter: Callable[[OnAir, int], bool] | None = None
         """For tests: called with a transmission and a receiver; False loses it there."""
         self._links: dict[tuple[int, int], Link] = {}
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._order = 0
+        self._longest = airtime_seconds(MAX_FRAME, self.lora)
         self._recent: list[OnAir] = []
 
     # --- time -------------------------------------------------------------------------------------------------
 
-    def at(self, when: float, action: Callable[[], None]) -> None:
+    def at(self, when: float, action: Callable[[], object]) -> None:
         """Have `action` called when the mesh's time reaches `when`; equal times keep the order of the calls."""
         self._order += 1
         heapq.heappush(self._events, (max(when, self.now), self._order, action))
 
-    def after(self, seconds: float, action: Callable[[], None]) -> None:
+    def after(self, seconds: float, action: Callable[[], object]) -> None:
         self.at(self.now + seconds, action)
 
     def next_event_time(self) -> float | None:
@@ -174,13 +175,13 @@ class Mesh:
     def busy_until(self, number: int) -> float:
         """When the transmissions that this node can sense now will be over; a past time when there are none."""
         sensed = self.now - (self.slot / 2 if self.collisions else 0.0)
-        ends = (t.end for t in self._recent if t.start <= sensed and self._audible(t, number))
+        ends = (t.end for t in self._recent if t.end > self.now and t.start <= sensed and self._audible(t, number))
         return max(ends, default=-1.0)
 
     def transmit(self, number: int, frame: Frame) -> float:
         """Put a frame on the air now; returns when it ends."""
         sent = OnAir(number, frame, self.now, self.now + self.seconds(frame))
-        self._recent = [t for t in self._recent if t.end > self.now - 30.0]
+        self._recent = [t for t in self._recent if t.end > self.now - self._longest]
         self._recent.append(sent)
         self.log.append(sent)
         self.frames += 1
@@ -214,6 +215,4 @@ class Mesh:
         return any(t.transmitter == receiver or (self.collisions and self._audible(t, receiver)) for t in others)
 
     def _audible(self, sent: OnAir, receiver: int) -> bool:
-        return sent.transmitter == receiver or (
-            sent.end > self.now - 30.0 and self.heard_over(sent.transmitter, receiver).up
-        )
+        return sent.transmitter == receiver or self.heard_over(sent.transmitter, receiver).up

@@ -86,7 +86,7 @@ class Node:
             self._every(self.setup.beacon_seconds, self.announce)
             self._after(FIRST_BEACON_SECONDS, self.announce)
 
-    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+    def _after(self, seconds: float, action: Callable[[], object]) -> None:
         """Like `Mesh.after`, but void when the node has rebooted meanwhile."""
         born = self.reboots
         self.mesh.after(seconds, lambda: action() if self.alive and born == self.reboots else None)
@@ -131,7 +131,7 @@ class Node:
 
     # --- the client -------------------------------------------------------------------------------------------
 
-    def from_client(self, action: Callable[[], None]) -> None:
+    def from_client(self, action: Callable[[], object]) -> None:
         """Do what the client asked, when the node gets round to reading it. The order is kept."""
         lag = self.mesh.rng.uniform(0, self.setup.read_lag_seconds)
         self._client_turn = max(self._client_turn, self.mesh.now + lag)

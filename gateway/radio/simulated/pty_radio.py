@@ -77,6 +77,11 @@ class PtyRadio:
         """What a client opens."""
         return self._link or self._slave_name
 
+    @property
+    def running(self) -> bool:
+        """The thread is at work: not closed, and nothing went wrong on it."""
+        return self._thread is not None and self._failure is None
+
     def __enter__(self) -> Self:
         self.open()
         return self
@@ -110,6 +115,7 @@ class PtyRadio:
         self._pull_plug()
         os.close(self._wake_read)
         os.close(self._wake_write)
+        self._wake_read = self._wake_write = -1
         if self._failure is not None:
             raise self._failure
 
@@ -214,6 +220,8 @@ class PtyRadio:
                 self._step()
         except BaseException as error:  # noqa: BLE001 - kept, and raised by close()
             self._failure = error
+            with self._changed:
+                self._changed.notify_all()
 
     def _step(self) -> None:
         with self._changed:

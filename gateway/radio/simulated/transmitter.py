@@ -28,40 +28,54 @@ class Waiting:
     ready_at: float
 
 
+class Window:
+    """A sum over the last so many seconds."""
+
+    def __init__(self, length: float) -> None:
+        self.entries: deque[tuple[float, float]] = deque()
+        self._length = length
+        self._sum = 0.0
+
+    def add(self, now: float, amount: float) -> None:
+        self.entries.append((now, amount))
+        self._sum += amount
+
+    def total(self, now: float) -> float:
+        while self.entries and self.entries[0][0] <= now - self._length:
+            self._sum -= self.entries.popleft()[1]
+        if not self.entries:
+            self._sum = 0.0  # what rounding has left over
+        return self._sum
+
+
 class Ledger:
     """Air time of the last hour (sent) and of the last minute (sent and heard). Seconds."""
 
     def __init__(self) -> None:
-        self._sent: deque[tuple[float, float]] = deque()
-        self._busy: deque[tuple[float, float]] = deque()
+        self._sent = Window(HOUR)
+        self._busy = Window(MINUTE)
 
     def note(self, now: float, seconds: float, *, sent: bool) -> None:
-        self._busy.append((now, seconds))
+        self._busy.add(now, seconds)
         if sent:
-            self._sent.append((now, seconds))
+            self._sent.add(now, seconds)
 
     def sent_in_hour(self, now: float) -> float:
-        return _total(self._sent, now - HOUR)
+        return self._sent.total(now)
 
     def busy_in_minute(self, now: float) -> float:
-        return min(_total(self._busy, now - MINUTE), MINUTE)
+        return min(self._busy.total(now), MINUTE)
 
     def seconds_until_below(self, limit: float, now: float) -> float:
         """How long until the last hour holds less than `limit` seconds if nothing more is sent."""
         left = self.sent_in_hour(now)
         if left < limit:
             return 0.0
-        for when, seconds in self._sent:
+        for when, seconds in self._sent.entries:
             left -= seconds
             if left < limit:
                 return max(when + HOUR - now, 0.0)
         return HOUR
-
-
-def _total(entries: deque[tuple[float, float]], since: float) -> float:
-    while entries and entries[0][0] <= since:
-        entries.popleft()
-    return sum(seconds for _, seconds in entries)
 
 
 class Transmitter:
