@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 BLANK = "[hidden]"
+_BLANK = re.compile(re.escape(BLANK))
 
 MAX_PATTERNS = 50
 MAX_PATTERN_CHARS = 200
@@ -28,7 +29,7 @@ MAX_LENGTH = 512
 """Longest text that a pattern looks at, a last repetition aside."""
 
 _SIGN = r"[*_`\"' \t]{0,4}[:=|][*_`\"'| \t]{0,6}"
-_VALUE = _SIGN + r"(?:\n[ \t]{0,8})?(?P<value>(?!```)(?=\S{3})[^\s|][^\n|]{0,200})"
+_VALUE = _SIGN + r"(?:\n[ \t]{0,8})?(?P<value>(?!```)(?=\S{3})[^\s|][^\n|]*)"
 """The rest of the line after a label; or the next line, when the label stands alone."""
 
 _PASSWORD_WORDS = (
@@ -70,14 +71,14 @@ _DEFAULTS = (
         r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9_-]{16,})",
         "akia asia aiza sk-",
     ),
-    _rule(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]{0,4000}){0,2}", "eyj"),  # JSON web token
+    _rule(r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2}", "eyj"),  # JSON web token
     _rule(r"[0-9](?<![0-9][0-9])[0-9]{7,9}:[A-Za-z0-9_-]{30,}", ":"),  # chat bot token
     _rule(r"otpauth://[^\s]+"),
     _rule(r"(?<=://)[^\s/:@]{1,100}:[^\s/@]{1,100}(?=@)", "://"),  # name and password in an address
     _rule(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])", "="),  # 32 bytes in base64
     _rule(r"(?<![A-Za-z0-9])(?:0x)?[0-9A-Fa-f]{64}(?![A-Za-z0-9])"),  # 32 bytes in hexadecimal
     _rule(rf"(?i)(?<!\w)(?:{_PASSWORD_WORDS}){_VALUE}", _PASSWORD_HINTS),
-    _rule(rf"(?i)(?<!\w)(?:{_KEY_WORDS}){_SIGN}(?P<value>(?=\S{{0,60}}\d)\S{{8,200}})", "secret token key"),
+    _rule(rf"(?i)(?<!\w)(?:{_KEY_WORDS}){_SIGN}(?P<value>(?=\S{{0,60}}\d)\S{{8,}})", "secret token key"),
     _rule(
         r"(?i)(?<!\w)(?:pin|puk|cvv|cvc|tan)(?:[ -]?(?:code|nr\.?|no\.?))?[*_`\"' \t]{0,4}[:=| ][*_`\"'| \t]{0,6}"
         r"(?P<value>[0-9]{3,12})(?![0-9])",
@@ -133,6 +134,8 @@ class Redactor:
         ]
         if self._finds_cards:
             spans.extend(_cards(text))
+        if spans:  # Else a pattern that fits letters of the blank itself would tear it up the second time.
+            spans.extend(blank.span() for blank in _BLANK.finditer(text))
         apart: list[tuple[int, int]] = []
         for start, end in sorted(span for span in spans if span[0] < span[1]):
             if apart and start <= apart[-1][1]:

@@ -99,7 +99,7 @@ def incoming(draw: st.DrawFn) -> IncomingText:
 
 
 @given(incoming(), rules_of_all_kinds, radios)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_text_is_admitted_or_refused_and_the_refusal_can_be_told(
     text: IncomingText, rules: AccessRules, radio: RadioInfo
 ) -> None:
@@ -115,7 +115,7 @@ def test_any_text_is_admitted_or_refused_and_the_refusal_can_be_told(
 
 
 @given(incoming(), radios)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_without_channels_and_open_only_a_handheld_with_its_own_key_is_admitted(
     text: IncomingText, radio: RadioInfo
 ) -> None:
@@ -129,7 +129,7 @@ def test_without_channels_and_open_only_a_handheld_with_its_own_key_is_admitted(
 
 
 @given(incoming(), rules_of_all_kinds, radios)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_an_answer_without_a_key_goes_to_a_private_channel_of_the_config_only(
     text: IncomingText, rules: AccessRules, radio: RadioInfo
 ) -> None:
@@ -149,7 +149,7 @@ DRAWN_FORMAT = set("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891
 
 @pytest.mark.parametrize("make_inert", [for_air, for_log, for_terminal])
 @given(hostile)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_inert_text_neither_acts_nor_hides(make_inert: Callable[[str], str], text: str) -> None:
     inert = make_inert(text)
     assert make_inert(inert) == inert
@@ -186,7 +186,7 @@ ordinary = st.text(st.sampled_from("abc XYZ.,\n(äж水)"), max_size=30)
 
 
 @given(ordinary, secrets, ordinary, st.integers(0, 90))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_secret_between_any_words_is_blanked_and_the_place_kept(
     before: str, secret: str, after: str, index: int
 ) -> None:
@@ -206,7 +206,7 @@ def test_a_secret_between_any_words_is_blanked_and_the_place_kept(
 @given(hostile, st.integers(0, 80))
 @settings(max_examples=200, deadline=None)
 def test_redacting_any_text_twice_is_redacting_it_once(text: str, index: int) -> None:
-    redactor = Redactor([r"\d{2,4}x", "[a-f]{3}"])
+    redactor = Redactor()
     blanked, moved = redactor.redact_at(text, min(index, len(text)))
     assert redactor.redact(blanked) == blanked
     assert 0 <= moved <= len(blanked)

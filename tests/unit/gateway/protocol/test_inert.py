@@ -17,24 +17,26 @@ VISIBLE_FORMAT = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u
 SHOWS_NOTHING = "\u034f\u115f\u1160\u3164\uffa0\u17b4\u17b5\u180b\u180c\u180d\u180f\ufe00\ufe0f\U000e0100\U000e01ef"
 
 
+CATEGORIES = {chr(code): unicodedata.category(chr(code)) for code in range(sys.maxunicode + 1)}
+DANGEROUS = [
+    char
+    for char, category in CATEGORIES.items()
+    if (category in {"Cc", "Cf", "Cs", "Zl", "Zp"} and char not in VISIBLE_FORMAT)
+    or char in SHOWS_NOTHING
+    or ord(char) & 0xFFFE == 0xFFFE
+]
+
+
 @pytest.mark.parametrize("make_inert", ALL)
 def test_no_character_that_acts_or_hides_survives_alone(make_inert: Callable[[str], str]) -> None:
-    for code in range(sys.maxunicode + 1):
-        char = chr(code)
-        category = unicodedata.category(char)
-        is_dangerous = category in {"Cc", "Cf", "Cs", "Zl", "Zp"} and char not in VISIBLE_FORMAT
-        if is_dangerous or char in SHOWS_NOTHING or code & 0xFFFE == 0xFFFE:
-            assert char not in make_inert(f"a{char}b").replace("\n", "")
+    assert not [char for char in DANGEROUS if char in make_inert(f"a{char}b").replace("\n", "")]
 
 
 def test_every_letter_mark_number_and_sign_survives() -> None:
-    lost = [
-        char
-        for char in map(chr, range(sys.maxunicode + 1))
-        if unicodedata.category(char)[0] in "LMNPSZ" and char not in for_air(f"a{char}b")
-    ]
-    hidden = [char for char in lost if "VARIATION SELECTOR" in unicodedata.name(char)]
-    assert set(lost) - set(hidden) <= set(SHOWS_NOTHING + "\u2028\u2029")
+    visible = [char for char, category in CATEGORIES.items() if category[0] in "LMNPSZ"]
+    lost = set(visible) - set(for_air("a".join(visible)))
+    hidden = {char for char in lost if "VARIATION SELECTOR" in unicodedata.name(char)}
+    assert lost - hidden <= set(SHOWS_NOTHING + "\u2028\u2029")
 
 
 @pytest.mark.parametrize(
@@ -93,12 +95,12 @@ def test_a_terminal_gets_one_line_with_the_holes_marked() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "\u0301" * 200_000,
-        "👩\u200d" * 100_000,
-        "\u200d" * 200_000,
-        "\x1b[" * 100_000,
-        "क\u200c" * 100_000,
-        "\r" * 200_000,
+        "\u0301" * 50_000,
+        "👩\u200d" * 25_000,
+        "\u200d" * 50_000,
+        "\x1b[" * 25_000,
+        "क\u200c" * 25_000,
+        "\r" * 50_000,
     ],
     ids=["marks", "families", "joiners", "escapes", "scripts", "returns"],
 )
