@@ -230,7 +230,7 @@ class Router:
 
     def _relay(self, frame: Frame, snr: float) -> None:
         passed_on = replace(frame, hop_limit=frame.hop_limit - 1, relay=self.me)
-        self.tx.enqueue(passed_on, PRIORITY_DEFAULT, self.tx.relay_delay(snr))
+        self.tx.enqueue(passed_on, PRIORITY_DEFAULT, snr=snr)
 
     def _for_me(self, frame: Frame, data: Data | None, key: bytes) -> None:
         if data is None:

@@ -26,6 +26,8 @@ class Waiting:
     priority: int
     order: int
     ready_at: float
+    snr: float | None
+    """Of a packet passed on for another: how well it was heard."""
 
 
 class Window:
@@ -127,12 +129,12 @@ class Transmitter:
         """Take a packet out again, e.g. a relay that somebody else has done."""
         self.waiting = [item for item in self.waiting if item.frame.key != key]
 
-    def enqueue(self, frame: Frame, priority: int, delay: float = 0.0) -> bool:
-        """False when the queue is full of packets at least as urgent."""
+    def enqueue(self, frame: Frame, priority: int, *, snr: float | None = None) -> bool:
+        """False when the queue is full of packets at least as urgent. `snr` is given for a packet passed on."""
         if not self.free and not self._evict_below(priority):
             return False
         self._order += 1
-        self.waiting.append(Waiting(frame, priority, self._order, self.mesh.now + delay + self._backoff()))
+        self.waiting.append(Waiting(frame, priority, self._order, self.mesh.now + self._delay(snr), snr))
         self._schedule()
         return True
 
@@ -143,11 +145,6 @@ class Transmitter:
         self.waiting.remove(last)
         return True
 
-    def relay_delay(self, snr: float) -> float:
-        """Seconds before passing a frame on: who heard it worst goes first (RadioInterface.cpp)."""
-        window = round(CW_MIN + (min(max(snr, -20.0), 10.0) + 20) / 30 * (CW_MAX - CW_MIN))
-        return (2 * CW_MAX + self.mesh.rng.randrange(2**window)) * self.mesh.slot
-
     def heard(self, seconds: float) -> None:
         """A frame has just ended here."""
         self.ledger.note(self.mesh.now, seconds, sent=False)
@@ -156,12 +153,19 @@ class Transmitter:
         """Our own frame has just ended."""
         self.ledger.note(self.mesh.now, seconds, sent=True)
         for item in self.waiting:
-            item.ready_at = max(item.ready_at, self.mesh.now + self._backoff())
+            item.ready_at = max(item.ready_at, self.mesh.now + self._delay(item.snr))
         self._schedule()
 
-    def _backoff(self) -> float:
-        window = CW_MIN + round(self.channel_utilization() / 100 * (CW_MAX - CW_MIN))
-        return self.mesh.rng.randrange(2**window) * self.mesh.slot
+    def _delay(self, snr: float | None) -> float:
+        """Seconds of contention: more on a busy channel; of those who pass a packet on, who heard it worst goes first.
+
+        Drawn anew each time that the channel is found busy (RadioInterface.cpp, getTxDelayMsecWeighted).
+        """
+        if snr is None:
+            window = CW_MIN + round(self.channel_utilization() / 100 * (CW_MAX - CW_MIN))
+            return self.mesh.rng.randrange(2**window) * self.mesh.slot
+        window = round(CW_MIN + (min(max(snr, -20.0), 10.0) + 20) / 30 * (CW_MAX - CW_MIN))
+        return (2 * CW_MAX + self.mesh.rng.randrange(2**window)) * self.mesh.slot
 
     def _schedule(self) -> None:
         if self.waiting:
@@ -185,7 +189,7 @@ class Transmitter:
         busy = self.mesh.busy_until(self.number)
         if busy > now:
             for item in ready:
-                item.ready_at = busy + self._backoff()
+                item.ready_at = busy + self._delay(item.snr)
             self._schedule()
             return
         self._transmit(max(ready, key=lambda item: (item.priority, -item.order)))

@@ -527,6 +527,17 @@ def test_over_a_relay_our_own_node_reports_first_and_the_destination_later() -> 
     assert text.hop_start - text.hop_limit == 1
 
 
+def test_of_many_that_could_pass_a_packet_on_most_yield_to_the_first() -> None:
+    bench = Bench()
+    others = [Node(bench.mesh, 0x1000 + number, PROMPT) for number in range(30)]
+    introduce(bench.a, bench.b, *others)
+    bench.mesh.run_for(10)
+    bench.at_a.send("hello")
+    bench.mesh.run_for(60)
+    assert bench.at_b.texts() == ["hello"]
+    assert 3 <= bench.mesh.frames <= 15, "the text, its ACK, the ACK of that, and few relays of each"
+
+
 def test_a_direct_text_in_channel_encryption_never_reaches_the_client() -> None:
     bench = Bench(setup=replace(PROMPT, has_pkc=True))
     from gateway.radio.simulated.frames import ChannelSeal, Frame
