@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from search_core.excerpt_match import Found, Matcher, Unit, matcher
-from search_core.graphemes import byte_length, clip
+from search_core.excerpt_segments import ELLIPSIS, Segment, segments_of, separator, shortened
+from search_core.graphemes import byte_length
 from search_core.markdown_text import CODE, HEADING, ITEM, block_text, blocks, normalised
-from search_core.sentences import sentence_starts
 from search_core.terms import fold
 
 __all__ = ["Excerpts", "Unit"]
@@ -26,78 +25,41 @@ __all__ = ["Excerpts", "Unit"]
 # Each was tried on 130 questions with known answers; round numbers near the best, all on a flat part of the curve.
 HEADING_SHARE = 0.6  # of a word that only the heading above has
 BEFORE_SHARE = 0.6  # of a word that only the segment before has: the answer comes after the question's words
+HEADER_SHARE = 0.6  # of a word that only the header of the table has
 TITLE_SHARE = 0.7  # of a word that the note's first heading has: it says what the note is about, not where to look
 HEADING_START = 0.6  # a window that begins with a heading spends its bytes on what the path often says already
 ALIGNED_BONUS = 1.0  # for beginning where a sentence begins
 HIT_BONUS = 0.02  # per match, to prefer the denser of equals
-NUMBER_BONUS = 2.0  # for a digit, when the question asks for a number
-CODE_BONUS = 2.0  # for a line of code, when it does not
+NUMBER_BONUS = 2.0  # for a digit beside a match, when the question asks for a number
+MEANING_BONUS = 2.0  # for a match that is then explained, when the question asks for a meaning
+CODE_BONUS = 2.0  # for a line of code, when the question does not ask for a number
 LEAD_LOSS = 0.1  # of the score, when the first match is only at the end: what follows a match answers
-CODE_ROOM = 20  # bytes of a line of code that must fit to count
 
-ELLIPSIS = "…"
-CODE_BREAK = " ¦ "  # stands for the end of a line of code: not a character of any shell
-LARGE_NOTE_CHARS = 40_000  # above this only the blocks near a match are read
-AFTER_CHARS = 600  # how much after a match is read in a large note: more than any budget
+CODE_ROOM = 20  # bytes of a line of code that must fit to count
 MIN_TAIL_BYTES = 12  # less of a following segment than this is not worth its cut mark
+LARGE_NOTE_CHARS = 12_000  # above this only the most promising blocks are looked into
+BLOCKS_OF_LARGE = 60
+AFTER_CHARS = 400  # how much after a promising block is looked into as well
 
 _DIGIT = re.compile(r"\d")
+_LIST_NUMBER_CHARS = 3  # of "1. " before an item, which answers no question
 _CLAUSE = re.compile(r"[,;:(—–，；：、][\s\"“]*")
-
-
-class Segment(NamedTuple):
-    text: str
-    kind: str
-    block: int
-    start: int
-    """Index in the block's plain text."""
-    size: int
-    """Bytes."""
-
-    @property
-    def ascii(self) -> bool:
-        return self.size == len(self.text)
+_EXPLAINED = re.compile(
+    r"[\"'”»)]{0,2}\s?(?:[(—–:=·]|(?:is|are|was|were|means|stands for|indicates|refers to|represents|shows|marks)\b)",
+    re.I,
+)
 
 
 class Window(NamedTuple):
+    """A place to cut an excerpt from."""
+
     score: float
     first: int
-    """Segment it starts in, and where."""
+    """The segment it starts in."""
     char: int
+    """Where in that segment."""
     last: int
     """The segment after the last one of which it has a part."""
-
-
-class _Sight:
-    """What of a window fits its budget: filled segment by segment."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.room = max_bytes
-        self.budget = max_bytes
-        self.best: dict[int, float] = {}
-        self.hits = 0
-        self.lead = 0
-        """Bytes before the first match."""
-        self.digit = self.code = False
-
-    def take(self, segment: Segment, found: list[Found], begin: int) -> None:
-        """Count what of `segment` from `begin` on fits, and use up the room."""
-        for one in found:
-            if one.start >= begin and not self._take_match(segment, one, begin):
-                break
-        self.digit = self.digit or _DIGIT.search(segment.text, begin, begin + self.room) is not None
-        self.code = self.code or (segment.kind == CODE and self.room > CODE_ROOM)
-        self.room -= (byte_length(segment.text[begin:]) if begin else segment.size) + 1
-
-    def _take_match(self, segment: Segment, one: Found, begin: int) -> bool:
-        offset = one.end - begin if segment.ascii else byte_length(segment.text[begin : one.end])
-        if offset > self.room:
-            return False
-        if not self.hits:
-            self.lead = self.budget - self.room + offset - (one.end - one.start)
-        self.hits += 1
-        self.best[one.unit] = max(one.weight, self.best.get(one.unit, 0))
-        return True
 
 
 class Excerpts:
@@ -128,42 +90,88 @@ class Excerpts:
         return self._note
 
 
+class _Sight:
+    """What of a window fits its budget: filled segment by segment."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.budget = self.room = max_bytes
+        self.best: dict[int, float] = {}
+        self.hits = 0
+        self.lead = 0
+        """Bytes before the first match."""
+        self.digit = self.code = self.explained = False
+
+    def take(self, segment: Segment, found: list[Found], begin: int) -> None:
+        """Count what of `segment` from `begin` on fits, and use up the room."""
+        for one in found:
+            if one.start >= begin and not self._take_match(segment, one, begin):
+                break
+        if found and not self.digit:
+            after = _LIST_NUMBER_CHARS if segment.kind == ITEM and not begin else begin
+            self.digit = _DIGIT.search(segment.text, after, begin + self.room) is not None
+        self.code = self.code or (segment.kind == CODE and self.room > CODE_ROOM)
+        self.room -= segment.byte_offset(begin, len(segment.text)) + 1
+
+    def _take_match(self, segment: Segment, one: Found, begin: int) -> bool:
+        offset = segment.byte_offset(begin, one.end)
+        if offset > self.room:
+            return False
+        if not self.hits:
+            self.lead = max(0, self.budget - self.room + offset - (one.end - one.start))
+        self.hits += 1
+        self.best[one.unit] = max(one.weight, self.best.get(one.unit, 0))
+        self.explained = self.explained or _is_explained(segment.text, one)
+        return True
+
+    def bonus(self, finder: Matcher) -> float:
+        """For what kind of answer is in sight, by what kind is asked for."""
+        bonus = HIT_BONUS * self.hits
+        if finder.asks_number:
+            bonus += NUMBER_BONUS * self.digit
+        else:
+            bonus += CODE_BONUS * self.code
+        return bonus + MEANING_BONUS * (finder.asks_meaning and self.explained)
+
+
 class _Note:
     def __init__(self, text: str, finder: Matcher) -> None:
         self.finder = finder
         self.blocks = blocks(text)
-        self.segments = list(self._segments(self._near(len(text))))
+        self._block_units: dict[int, dict[int, float]] = {-1: {}}
+        self.segments = list(segments_of(self.blocks, self._worth_reading(len(text))))
         self.found = [finder.find(segment.text) for segment in self.segments]
         self.values = self._values()
-        self.heading_words = self._heading_words()
 
-    def _near(self, size: int) -> list[int]:
-        """Indices of the blocks that are worth reading."""
+    def _worth_reading(self, size: int) -> list[int]:
+        """Indices of the blocks to look into: all of a usual note, the most promising of a large one."""
         if size <= LARGE_NOTE_CHARS:
             return list(range(len(self.blocks)))
-        near: list[int] = []
-        room = AFTER_CHARS  # the beginning is read in any case
-        for index, block in enumerate(self.blocks):
-            if self.finder.may_match(fold(block.raw)):
-                room = AFTER_CHARS
-            if room > 0:
-                near.append(index)
-            room -= len(block.raw)
-        return near
+        near = [self.finder.units_near(fold(block.raw)) for block in self.blocks]
+        counts = [0] * len(self.finder.weights)
+        for units in near:
+            for unit in units:
+                counts[unit] += 1
+        values = [_rarity(len(near), count) * w for count, w in zip(counts, self.finder.weights, strict=True)]
 
-    def _segments(self, chosen: list[int]) -> Iterator[Segment]:
+        def promise(index: int) -> float:
+            above = self.blocks[index].heading
+            in_heading = near[above] - near[index] if above >= 0 else ()
+            return sum(values[unit] for unit in near[index]) + HEADING_SHARE * sum(values[unit] for unit in in_heading)
+
+        matched = [index for index, units in enumerate(near) if units] or [0]
+        best = sorted(matched, key=promise, reverse=True)[:BLOCKS_OF_LARGE]
+        return self._with_what_follows(sorted(best))
+
+    def _with_what_follows(self, chosen: list[int]) -> list[int]:
+        near: dict[int, None] = {}
         for index in chosen:
-            block = self.blocks[index]
-            text = block_text(self.blocks, index)
-            if not text:
-                continue
-            if block.kind in (CODE, HEADING) or len(text) < 40:
-                yield Segment(text, block.kind, index, 0, byte_length(text))
-                continue
-            starts = [*sentence_starts(text), len(text)]
-            for start, end in pairwise(starts):
-                part = text[start:end].rstrip()
-                yield Segment(part, block.kind, index, start, byte_length(part))
+            room = AFTER_CHARS
+            for following in range(index, len(self.blocks)):
+                near[following] = None
+                room -= len(self.blocks[following].raw)
+                if room <= 0:
+                    break
+        return sorted(near)
 
     def _values(self) -> list[float]:
         """What each unit is worth in this note: rare words more."""
@@ -172,24 +180,18 @@ class _Note:
         for found in self.found:
             for unit in {one.unit for one in found}:
                 with_unit[unit] += 1
-        whole = math.log(1 + lines) or 1
-        title = self._title_words()
+        first = next((n for n, block in enumerate(self.blocks) if block.kind == HEADING and block.level == 1), -1)
+        title = self._units_of(first)
         return [
-            weight * (math.log(1 + lines / count) / whole if count else 0) * (TITLE_SHARE if unit in title else 1)
+            weight * _rarity(lines, count) * (TITLE_SHARE if unit in title else 1)
             for unit, (weight, count) in enumerate(zip(self.finder.weights, with_unit, strict=True))
         ]
 
-    def _title_words(self) -> dict[int, float]:
-        first = next((n for n, block in enumerate(self.blocks) if block.kind == HEADING and block.level == 1), -1)
-        return _best(self.finder.find(block_text(self.blocks, first))) if first >= 0 else {}
-
-    def _heading_words(self) -> dict[int, dict[int, float]]:
-        """For each heading block, the units that it has or its own heading has."""
-        known: dict[int, dict[int, float]] = {-1: {}}
-        for index, block in enumerate(self.blocks):
-            if block.kind == HEADING:
-                known[index] = _best(self.finder.find(block_text(self.blocks, index)))
-        return known
+    def _units_of(self, block: int) -> dict[int, float]:
+        """The units that one block has (a heading, or the header of a table), each with its best weight."""
+        if block not in self._block_units:
+            self._block_units[block] = _best(self.finder.find(block_text(self.blocks, block)))
+        return self._block_units[block]
 
     def choose(self, max_bytes: int, count: int) -> list[Window]:
         """The best windows that do not overlap; the beginning of the note when no word is found."""
@@ -200,37 +202,23 @@ class _Note:
                 break
             if all(window.last <= other.first or other.last <= window.first for other in chosen):
                 chosen.append(window)
-        if not chosen and self.segments:
-            chosen.append(Window(0, self._first_worth_reading(), 0, 1))
+        if not chosen and self.segments and count > 0:
+            first = next((n for n, segment in enumerate(self.segments) if segment.kind != HEADING), 0)
+            chosen.append(Window(0, first, 0, first + 1))
         return chosen
-
-    def _first_worth_reading(self) -> int:
-        return next((n for n, segment in enumerate(self.segments) if segment.kind != HEADING), 0)
 
     def _candidates(self, max_bytes: int) -> Iterator[Window]:
         for first, segment in enumerate(self.segments):
             found = self.found[first]
-            if not found and not (first and self.found[first - 1]) and not self._heading_of(first):
+            if not found and not (first and self.found[first - 1]) and not self._units_of(self._heading(first)):
                 continue
             yield self._window(first, 0, max_bytes)
             if segment.size > max_bytes:
-                for char in self._inner_starts(segment.text, found):
+                for char in _inner_starts(segment.text, found):
                     yield self._window(first, char, max_bytes)
 
-    def _heading_of(self, index: int) -> dict[int, float]:
-        return self.heading_words.get(self.blocks[self.segments[index].block].heading, {})
-
-    def _inner_starts(self, text: str, found: list[Found]) -> Iterator[int]:
-        """Places to begin within a long segment: at a clause near before a match, or at the match."""
-        done = -1
-        for one in found:
-            clause = one.start
-            for match in _CLAUSE.finditer(text, max(0, one.start - 40), one.start):
-                clause = match.end()
-            for char in (clause, one.start):
-                if char > done:
-                    done = char
-                    yield char
+    def _heading(self, segment: int) -> int:
+        return self.blocks[self.segments[segment].block].heading
 
     def _window(self, first: int, char: int, max_bytes: int) -> Window:
         sight = _Sight(max_bytes)
@@ -238,69 +226,122 @@ class _Note:
         while last < len(self.segments) and sight.room > 0 and (last == first or self._runs_on(last)):
             sight.take(self.segments[last], self.found[last], char if last == first else 0)
             last += 1
-        score = self._score(first, char, sight.best) + HIT_BONUS * sight.hits
-        if self.finder.asks_number:
-            score += NUMBER_BONUS if sight.digit else 0
-        elif sight.code:
-            score += CODE_BONUS
-        return Window(score * (1 - LEAD_LOSS * sight.lead / max_bytes), first, char, last)
+        score = self._worth(first, char, sight.best) + sight.bonus(self.finder)
+        return Window(score * (1 - LEAD_LOSS * sight.lead / max(1, max_bytes)), first, char, last)
 
     def _runs_on(self, index: int) -> bool:
-        """Whether a window that came as far as this segment goes on into it."""
+        """Whether a window that came as far as the segment before this one goes on into it."""
         here, before = self.segments[index], self.segments[index - 1]
-        if here.block - before.block > 1 and any(
-            self.blocks[n].kind != HEADING for n in range(before.block + 1, here.block)
-        ):
+        left_out = range(before.block + 1, here.block)
+        if any(self.blocks[block].kind != HEADING and block_text(self.blocks, block) for block in left_out):
             return False
         return here.kind != HEADING or before.kind == HEADING
 
-    def _score(self, first: int, char: int, best: dict[int, float]) -> float:
+    def _worth(self, first: int, char: int, best: dict[int, float]) -> float:
+        """The value of the words in a window and, in part, of those that stand over or before it."""
         shares = dict(best)
-        for unit, weight in self._heading_of(first).items():
-            shares[unit] = max(shares.get(unit, 0), weight * HEADING_SHARE)
+        segment = self.segments[first]
+        block = self.blocks[segment.block]
+        _add(shares, self._units_of(block.heading), HEADING_SHARE)
+        _add(shares, self._units_of(block.header), HEADER_SHARE)
         if first and not char and self.segments[first - 1].kind != HEADING:
-            for one in self.found[first - 1]:
-                shares[one.unit] = max(shares.get(one.unit, 0), one.weight * BEFORE_SHARE)
-        score = sum(self.values[unit] * weight for unit, weight in shares.items())
-        if self.segments[first].kind == HEADING:
-            score *= HEADING_START
-        return score + (0 if char else ALIGNED_BONUS)
+            _add(shares, _best(self.found[first - 1]), BEFORE_SHARE)
+        worth = sum(self.values[unit] * weight for unit, weight in shares.items())
+        if segment.kind == HEADING:
+            worth *= HEADING_START
+        return worth + (0 if char or segment.is_cut else ALIGNED_BONUS)
 
     def render(self, window: Window, max_bytes: int) -> str:
         """The text of a window, cut to the budget."""
-        text = ""
-        for index in range(window.first, len(self.segments)):
-            segment = self.segments[index]
-            if index == window.first:
-                text = self._opening(segment, window.char)
-                if byte_length(text) > max_bytes:
-                    return _shortened(text, max_bytes)
-                continue
-            if not self._runs_on(index):
-                break
-            longer = text + _separator(self.segments[index - 1], segment) + segment.text.strip()
-            if byte_length(longer) > max_bytes:
-                tail = max_bytes - byte_length(text)
-                return _shortened(longer, max_bytes) if tail >= MIN_TAIL_BYTES else text
-            text = longer
+        text, complete = self._filled(window, max_bytes)
+        if complete:
+            text = self._with_lead(window, text, max_bytes)
         return text
 
-    def _opening(self, segment: Segment, char: int) -> str:
-        text = segment.text[char:].lstrip()
-        if char:
-            return ELLIPSIS + text
-        return text.removeprefix("- ") if segment.kind == ITEM else text
+    def _filled(self, window: Window, max_bytes: int) -> tuple[str, bool]:
+        """The segments from the window's start that fit, and whether nothing had to be cut."""
+        first = self.segments[window.first]
+        text = _opening(first, self._earlier_start(window, max_bytes))
+        if byte_length(text) > max_bytes:
+            return shortened(text, max_bytes), False
+        for index in range(window.first + 1, len(self.segments)):
+            if not self._runs_on(index):
+                break
+            segment = self.segments[index]
+            longer = text + separator(self.segments[index - 1], segment) + segment.text
+            if byte_length(longer) > max_bytes:
+                enough = max_bytes - byte_length(text) >= MIN_TAIL_BYTES
+                return (shortened(longer, max_bytes) if enough else text), False
+            text = longer
+        return text, True
+
+    def _earlier_start(self, window: Window, max_bytes: int) -> int:
+        """Where to begin in a long last segment, so that its end does not leave the budget half used."""
+        text, char = self.segments[window.first].text, window.char
+        if not char or (window.first + 1 < len(self.segments) and self._runs_on(window.first + 1)):
+            return char
+        while True:
+            earlier = text.rfind(" ", 0, max(0, char - 1)) + 1
+            if not earlier or byte_length(text[earlier:]) + len(ELLIPSIS.encode()) > max_bytes:
+                return char
+            char = earlier
+
+    def _with_lead(self, window: Window, text: str, max_bytes: int) -> str:
+        """The header of the table or the heading before it, when that adds a word of the question and fits."""
+        segment = self.segments[window.first]
+        block = self.blocks[segment.block]
+        if window.char or segment.kind == HEADING or not window.score:
+            return text
+        shown = _best([one for index in range(window.first, window.last) for one in self.found[index]])
+        for over in (block.header, block.heading):
+            if over != segment.block and set(self._units_of(over)) - set(shown):
+                led = f"{block_text(self.blocks, over).rstrip(':')}: {text}"
+                if byte_length(led) <= max_bytes:
+                    return led
+        return text
 
     def plain_index(self, max_bytes: int) -> int:
+        """Where the best window begins in the plain text of the whole note."""
         chosen = self.choose(max_bytes, 1)
         if not chosen or not chosen[0].score:
             return 0
         segment = self.segments[chosen[0].first]
-        before = 0
-        for index in range(segment.block):
-            line = block_text(self.blocks, index)
-            before += len(line) + 1 if line else 0
-        return before + segment.start
+        lines = (block_text(self.blocks, index) for index in range(segment.block))
+        return sum(len(line) + 1 for line in lines if line) + segment.start
+
+
+def _opening(segment: Segment, char: int) -> str:
+    text = segment.text[char:].lstrip()
+    if char or segment.is_cut:
+        return ELLIPSIS + text
+    return text.removeprefix("- ") if segment.kind == ITEM else text
+
+
+def _inner_starts(text: str, found: list[Found]) -> Iterator[int]:
+    """Places to begin within a long segment: at a clause near before a match, or at the match."""
+    done = 0
+    for one in found:
+        clause = one.start
+        for match in _CLAUSE.finditer(text, max(0, one.start - 40), one.start):
+            clause = match.end()
+        for char in (clause, one.start):
+            if char > done:
+                done = char
+                yield char
+
+
+def _is_explained(text: str, one: Found) -> bool:
+    return text[one.start - 1 : one.start] == "(" or _EXPLAINED.match(text, one.end) is not None
+
+
+def _rarity(lines: int, count: int) -> float:
+    """How much a word that `count` of `lines` have says about a place: 1 when only one has it."""
+    return math.log(1 + lines / count) / math.log(1 + lines) if count and lines else 0.0
+
+
+def _add(shares: dict[int, float], units: dict[int, float], share: float) -> None:
+    for unit, weight in units.items():
+        shares[unit] = max(shares.get(unit, 0), weight * share)
 
 
 def _best(found: list[Found]) -> dict[int, float]:
@@ -308,22 +349,3 @@ def _best(found: list[Found]) -> dict[int, float]:
     for one in found:
         best[one.unit] = max(best.get(one.unit, 0), one.weight)
     return best
-
-
-def _separator(before: Segment, here: Segment) -> str:
-    if CODE in (before.kind, here.kind):
-        return CODE_BREAK if before.kind == here.kind else " "
-    if before.kind == HEADING and before.text[-1:] not in ":?!.":
-        return ": "
-    return " "
-
-
-def _shortened(text: str, max_bytes: int) -> str:
-    """`text` cut to the budget with a mark, at a space when one is near."""
-    mark = ELLIPSIS if max_bytes >= 2 * len(ELLIPSIS.encode()) else ""
-    head = clip(text, max_bytes - len(mark.encode()))
-    space = head.rfind(" ")
-    if text[len(head) : len(head) + 1] not in ("", " ") and space > len(head) * 3 // 4:
-        head = head[:space]
-    head = head.rstrip()
-    return head + mark if head else clip(text, max_bytes)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from search_core.terms import fold, is_unspaced, joined_forms, stem, words
+from search_core.terms import MAX_COMPOUND, fold, is_unspaced, stem, words
 
 
 class Unit(NamedTuple):
@@ -28,14 +28,13 @@ class Found(NamedTuple):
 
 STEM_WEIGHT = 0.5
 """Of a word that only shares the stem with one of the question (the weight that ranking gives such variants)."""
-MAX_COMPOUND_WORDS = 12
+MAX_KNOWN_WORDS = 20_000  # remembered words of notes per question; bounds the memory
 
 _TOKEN = re.compile(
     "(?:[^\\W_]|[\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u2600-\u27bf\U0001f000-\U0001faff])+"
 )
 _ASCII_TOKEN = re.compile("[A-Za-z0-9]+")
-_COMPOUND = re.compile(r"[^\W_]+(?:[-_.:@+/]{1,2}[^\W_]+)+")
-_BETWEEN = "[-_.:@+/ ]{0,2}"
+_BETWEEN = "[-_.:@+/ ]?"
 
 _ASKS_NUMBER = re.compile(
     r"\bhow (?:many|much|long|often|far|big|large|high|fast|old|wide|deep|heavy|hot|cold)\b"
@@ -65,55 +64,94 @@ class Matcher:
         self._words: dict[str, list[tuple[int, float]]] = {}
         self._phrases: dict[str, list[tuple[list[str], int, float]]] = {}
         self._stems: dict[str, list[tuple[int, float]]] = {}
+        self._joined: set[str] = set()
         for number, unit in enumerate(units):
             for form, weight in unit.forms:
                 self._learn(number, form, weight)
-        self._stem_heads = {known[:3] for known in self._stems}
-        self._near = self._prefilter()
+        heads = "|".join(sorted({_head(word) for word in (*self._words, *self._phrases, *self._stems)}))
+        self._near = re.compile(heads) if heads else None
+        self._starts = re.compile(f"(?<![a-z0-9])(?:{heads})[a-z0-9]*") if heads else None
+        joined = "|".join(_BETWEEN.join(map(re.escape, word)) for word in sorted(self._joined))
+        self._compound = re.compile(rf"(?<![^\W_])(?:{joined})(?![^\W_])") if joined else None
+        self._known: dict[str, list[tuple[int, float]]] = {}
 
     def _learn(self, unit: int, form: str, weight: float) -> None:
         parts = words(form)
         if len(parts) == 1:
-            self._words.setdefault(parts[0], []).append((unit, weight))
-            if weight >= 1 and len(form) >= 4 and form.isalpha() and not is_unspaced(form):
-                self._stems.setdefault(stem(form), []).append((unit, STEM_WEIGHT))
+            word = parts[0]
+            self._words.setdefault(word, []).append((unit, weight))
+            if weight >= 1 and len(word) >= 4 and not is_unspaced(word):
+                if word.isalpha():
+                    self._stems.setdefault(stem(word), []).append((unit, STEM_WEIGHT))
+                if len(word) <= MAX_COMPOUND:
+                    self._joined.add(word)
         elif parts:
             self._phrases.setdefault(parts[0], []).append((parts, unit, weight))
 
-    def _prefilter(self) -> re.Pattern[str] | None:
-        """A quick test that misses no line with a match: the first letters of every form."""
-        heads = {_head(word) for word in (*self._words, *self._phrases, *self._stems)}
-        return re.compile("|".join(sorted(heads))) if heads else None
-
     def may_match(self, folded: str) -> bool:
+        """A quick test that misses no line with a match: whether it has the first letters of any form."""
         return self._near is not None and self._near.search(folded) is not None
+
+    def units_near(self, folded: str) -> set[int]:
+        """Roughly which units a line of folded text has; for choosing among very many lines."""
+        if self._starts is None or not self.may_match(folded):
+            return set()
+        return {unit for match in self._starts.finditer(folded) for unit, _ in self._of_word(match[0])}
 
     def find(self, text: str) -> list[Found]:
         """Every place in `text` where a form of a unit stands, in order."""
-        if not self.may_match(fold(text)):
+        folded = fold(text)
+        if not self.may_match(folded):
             return []
-        tokens = list(_tokens(text))
         found: list[Found] = []
+        if not text.isascii():
+            self._find_tokens(list(_tokens(text)), found)
+        elif self._starts is not None:
+            for match in self._starts.finditer(folded):
+                start, end = match.span()
+                found += [Found(start, end, unit, weight) for unit, weight in self._of_word(match[0])]
+                for parts, unit, weight in self._phrases.get(match[0], ()):
+                    last = _phrase_end(folded, start, parts)
+                    if last:
+                        found.append(Found(start, last, unit, weight))
+        if self._compound is not None and len(folded) == len(text):
+            for match in self._compound.finditer(folded):
+                word = "".join(words(match[0]))
+                if word != match[0]:
+                    found += [Found(*match.span(), unit, weight) for unit, weight in self._words.get(word, ())]
+        found.sort()
+        return found
+
+    def _find_tokens(self, tokens: list[tuple[str, int, int]], found: list[Found]) -> None:
         for index, (word, start, end) in enumerate(tokens):
-            for unit, weight in self._words.get(word, ()):
-                found.append(Found(start, end, unit, weight))
+            found += [Found(start, end, unit, weight) for unit, weight in self._of_word(word)]
             for parts, unit, weight in self._phrases.get(word, ()):
                 last = index + len(parts)
                 if [token[0] for token in tokens[index:last]] == parts:
                     found.append(Found(start, tokens[last - 1][2], unit, weight))
-            if word[:3] in self._stem_heads and word not in self._words:
-                found += [Found(start, end, unit, weight) for unit, weight in self._stems.get(stem(word), ())]
-        found += self._compounds(text)
-        return sorted(found)
 
-    def _compounds(self, text: str) -> Iterator[Found]:
-        for match in _COMPOUND.finditer(text):
-            for form in joined_forms(fold(match[0])):
-                for unit, weight in self._words.get(form, ()):
-                    yield Found(*match.span(), unit, weight)
+    def _of_word(self, word: str) -> list[tuple[int, float]]:
+        """The units that a word of the note counts for."""
+        known = self._known.get(word)
+        if known is None:
+            known = self._words.get(word) or self._stems.get(stem(word), [])
+            if len(self._known) < MAX_KNOWN_WORDS:
+                self._known[word] = known
+        return known
+
+
+def _phrase_end(folded: str, start: int, parts: list[str]) -> int:
+    """Where the phrase that begins at `start` ends; 0 when it does not stand there."""
+    end = 0
+    for part, match in zip(parts, _ASCII_TOKEN.finditer(folded, start), strict=False):
+        if match[0] != part:
+            return 0
+        end = match.end()
+    return end
 
 
 def _head(word: str) -> str:
+    """The first letters of a word; of one that may be a compound, with what may stand between them."""
     if word.isalpha() and len(word) < 8:
         return re.escape(word[:4])
     return _BETWEEN.join(re.escape(char) for char in word[:3])

@@ -1,0 +1,91 @@
+"""A note cut into the pieces from which excerpts are made, and pieces put together again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from search_core.graphemes import byte_length, clip
+from search_core.markdown_text import CODE, HEADING, Block, block_text
+from search_core.sentences import sentence_starts
+
+ELLIPSIS = "…"
+CODE_BREAK = " ¦ "  # stands for the end of a line of code: not a character of any shell
+SHORT_LINE_CHARS = 40  # not looked into for sentences
+MAX_SEGMENT_CHARS = 600  # longer sentences (minified code, base64) are cut, to keep the work linear
+
+
+class Segment(NamedTuple):
+    """One sentence, list item, table row, heading or line of code."""
+
+    text: str
+    kind: str
+    block: int
+    start: int
+    """Index in the block's plain text."""
+    size: int
+    """Bytes."""
+    glue: str
+    """What stands between it and the segment before it in the same block."""
+
+    @property
+    def ascii(self) -> bool:
+        return self.size == len(self.text)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it begins within a word of an overlong line."""
+        return self.start > 0 and not self.glue
+
+    def byte_offset(self, begin: int, end: int) -> int:
+        """Bytes of the text between two indices."""
+        return end - begin if self.ascii else byte_length(self.text[begin:end])
+
+
+def segments_of(found: list[Block], chosen: Iterable[int]) -> Iterator[Segment]:
+    """The segments of the chosen blocks, in order; none is empty."""
+    for index in chosen:
+        text = block_text(found, index)
+        kind = found[index].kind
+        if not text:
+            continue
+        whole = kind in (CODE, HEADING) or len(text) < SHORT_LINE_CHARS
+        starts = [0] if whole else sentence_starts(text)
+        for start, end in pairwise(_bounded([*starts, len(text)])):
+            part = text[start:end].rstrip()
+            glue = " " if start and text[start - 1].isspace() else ""
+            if part:
+                yield Segment(part, kind, index, start, byte_length(part), glue)
+
+
+def _bounded(starts: list[int]) -> list[int]:
+    """The same places, and more where two are too far apart."""
+    if all(end - start <= MAX_SEGMENT_CHARS for start, end in pairwise(starts)):
+        return starts
+    cuts = [cut for start, end in pairwise(starts) for cut in range(start, end, MAX_SEGMENT_CHARS)]
+    return [*cuts, starts[-1]]
+
+
+def separator(before: Segment, here: Segment) -> str:
+    """What is written between two segments that follow each other."""
+    if before.block == here.block:
+        return here.glue
+    if before.kind == here.kind == CODE:
+        return CODE_BREAK
+    if before.kind == HEADING and before.text[-1:] not in ":?!.":
+        return ": "
+    return " "
+
+
+def shortened(text: str, max_bytes: int) -> str:
+    """`text` cut to the budget with a mark, at a space when one is near."""
+    if byte_length(text) <= max_bytes:
+        return text
+    mark = ELLIPSIS if max_bytes >= 2 * len(ELLIPSIS.encode()) else ""
+    head = clip(text, max_bytes - len(mark.encode()))
+    space = head.rfind(" ")
+    if text[len(head) : len(head) + 1] not in ("", " ") and space > len(head) * 3 // 4:
+        head = head[:space]
+    head = head.rstrip()
+    return head + mark if head else clip(text, max_bytes)
