@@ -123,6 +123,9 @@ class Admitted:
     """None for a direct answer, else the index of the channel to answer on."""
     text: str
     """Inert, without the prefix, not blank, at most `MAX_TEXT_BYTES` of UTF-8."""
+    may_write: bool = False
+    """Only a configured handheld that proved its key may add to the vault: channel senders can be forged, and an open
+    gateway is open for reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,7 @@ def _judge_direct(text: IncomingText, rules: AccessRules) -> Admitted | Refused:
         return Refused(RefusalReason.BAD_KEY, text.sender)
     handheld = _handheld_or_none(text.sender, text.key, rules)
     if handheld is not None:
-        return _with_text(text, name=handheld.name, key=handheld.key, folders=handheld.folders)
+        return _with_text(text, name=handheld.name, key=handheld.key, folders=handheld.folders, may_write=True)
     reason, pinned = _why_not_known(text, rules)
     if rules.open and reason is RefusalReason.UNKNOWN_NODE:
         return _with_text(text, key=text.key, folders=rules.shared_folders)
@@ -240,12 +243,13 @@ def _with_text(
     key: bytes | None = None,
     channel: int | None = None,
     prefix: str | None = None,
+    may_write: bool = False,
 ) -> Admitted | Refused:
     """The last step, when the sender is known: is there a question in it?"""
     words = _words_or_reason(text, prefix)
     if isinstance(words, RefusalReason):
         return _refused(words, text)
-    return Admitted(text.sender, name or node_id(text.sender), key, folders, channel, words)
+    return Admitted(text.sender, name or node_id(text.sender), key, folders, channel, words, may_write)
 
 
 def _words_or_reason(text: IncomingText, prefix: str | None) -> str | RefusalReason:

@@ -101,7 +101,15 @@ def test_of_all_combinations_only_the_right_number_with_its_own_key_by_lora_is_l
 
 
 def test_the_answer_is_bound_to_the_configured_key_and_folders() -> None:
-    assert admitted(QUESTION) == Admitted(ANNA, "Anna", ANNAS_KEY, ("Trips",), None, "well pump")
+    assert admitted(QUESTION) == Admitted(ANNA, "Anna", ANNAS_KEY, ("Trips",), None, "well pump", True)
+
+
+def test_only_a_handheld_that_proved_its_key_may_write() -> None:
+    stranger = replace(QUESTION, sender=STRANGER, key=OTHER_KEY)
+    assert admitted(QUESTION).may_write
+    assert not admitted(stranger, replace(RULES, open=True)).may_write
+    for reply in ("direct", "channel"):
+        assert not admitted(ON_FAMILY, replace(FAMILY, channel_reply=reply)).may_write
 
 
 def test_a_handheld_without_a_name_is_called_by_its_number() -> None:
