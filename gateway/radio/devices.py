@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import termios
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -241,16 +240,9 @@ def _group(path: str) -> str:
         return "dialout"
 
 
-def keep_lines_up(fd: int) -> None:
-    """Clear HUPCL, or closing the port drops DTR, which resets some boards. Raises termios.error."""
-    attributes = termios.tcgetattr(fd)
-    attributes[2] &= ~termios.HUPCL
-    termios.tcsetattr(fd, termios.TCSANOW, attributes)
-
-
 def open_problem(path: str, error: BaseException) -> str:
     """The sentence for a port that did not open; `error` is what the system said, with its number."""
-    code = getattr(error, "errno", None) or (error.args[0] if error.args else None)
+    code = _error_number(error)
     if code in (errno.EACCES, errno.EPERM):
         return permission_problem(path)
     if code in (errno.EAGAIN, errno.EBUSY):
@@ -260,6 +252,13 @@ def open_problem(path: str, error: BaseException) -> str:
     if code in (errno.ENOTTY, errno.EINVAL):
         return f"{path} is not a serial device"
     return f"{path} cannot be opened ({printable(str(error))})"
+
+
+def _error_number(error: BaseException) -> int | None:
+    """The system's number, or that of the error that it was made from (pyserial drops termios's)."""
+    candidates = (getattr(error, "errno", None), *error.args[:1])
+    found = next((number for number in candidates if isinstance(number, int)), None)
+    return _error_number(error.__context__) if found is None and error.__context__ is not None else found
 
 
 def others_at(where: str) -> tuple[Holder, ...]:

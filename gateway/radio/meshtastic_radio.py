@@ -14,8 +14,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import socket
-import struct
 import termios
 import threading
 import time
@@ -32,17 +30,10 @@ from pubsub import pub
 
 from gateway.protocol.messages import BROADCAST, ClientNotice, OddPacket, OutgoingPacket, QueueStatus, RadioInfo
 from gateway.radio import packets_in
-from gateway.radio.devices import (
-    Locator,
-    RadioTarget,
-    keep_lines_up,
-    open_problem,
-    others_at,
-    printable,
-    silent_problem,
-)
+from gateway.radio.devices import Locator, RadioTarget, open_problem, others_at, printable, silent_problem
 from gateway.radio.link import Link, LinkProblem, Sink
 from gateway.radio.port import RadioRejected
+from gateway.radio.ports import connected_socket, keep_lines_up, write_all
 from gateway.radio.radio_info import radio_info
 from gateway.radio.reconnect import LinkRules
 from gateway.radio.supervisor import Supervisor
@@ -51,11 +42,7 @@ MAX_TEXT_BYTES = 233
 """mesh.proto, Constants.DATA_PAYLOAD_LEN."""
 MAX_NODES = 2000
 """The library keeps every node number it ever met; numbers can be invented by anybody."""
-BAUD = 115200
 READ_SECONDS = 0.5
-WRITE_PAUSE_SECONDS = 0.1
-"""The library's own pause after a write, for boards with a slow serial bridge."""
-TCP_CONNECT_SECONDS = 10.0
 EXIT_STUCK = 70
 """Exit status when the port cannot be let go (sysexits.h, EX_SOFTWARE): the service manager starts us again."""
 ANNOUNCE_NONCE = 1
@@ -94,7 +81,6 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
     """What all three interfaces share: nothing from the radio raises, hangs or prints."""
 
     myInfo: Any
-    nodes: Any
     nodesByNum: Any
     stream: Any
     sink: Sink
@@ -165,7 +151,7 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
         if self.isConnected.is_set() and self.nodesByNum is not None and len(self.nodesByNum) > MAX_NODES:
             own = self.nodesByNum.get(self.own_node)
             self.nodesByNum = {} if own is None else {self.own_node: own}
-            self.nodes = {}
+            self.nodes: Any = {}
 
     def _handleLogLine(self, line: str) -> None:
         """The radio's debug text is not ours."""
@@ -201,9 +187,7 @@ class _SerialLink(_Guarded, SerialInterface):  # type: ignore[misc]
     def open_stream(self) -> None:
         """Open and lock the port. Raises LinkProblem."""
         try:
-            self.stream = serial.Serial(
-                self.where, BAUD, exclusive=True, timeout=READ_SECONDS, write_timeout=self.rules.write_seconds
-            )
+            self.stream = serial.Serial(self.where, 115200, exclusive=True, timeout=READ_SECONDS)
             keep_lines_up(self.stream.fileno())
         except (OSError, termios.error, ValueError) as error:
             raise LinkProblem(open_problem(self.where, error)) from error
@@ -212,26 +196,37 @@ class _SerialLink(_Guarded, SerialInterface):  # type: ignore[misc]
         try:
             return super()._readBytes(length)  # type: ignore[no-any-return]
         except Exception as error:
-            self.fault = self.fault or f"{self.where} is gone: unplugged, rebooted or read by another program ({error})"
+            self._is_gone(error)
             raise
 
+    def _is_gone(self, error: Exception) -> None:
+        self.fault = self.fault or f"{self.where} is gone: unplugged, rebooted or read by another program ({error})"
+
     def _writeBytes(self, b: bytes) -> None:
-        """Without the library's flush, which may never return; pyserial's own time limit holds."""
+        """Without pyserial's loop and the library's flush: the one spins, the other may never return."""
         stream = self.stream
         if stream is None:
             return
         self._is_wedged = True
-        with self.one_write():
-            stream.write(bytes(b))
+        try:
+            with self.one_write():
+                write_all(stream.fileno(), bytes(b), self.rules.write_seconds)
+        except TimeoutError as error:
+            raise LinkProblem(f"{self.where} is stuck ({error}): if that goes on, unplug the radio") from error
+        except (OSError, TypeError) as error:
+            self._is_gone(error)
+            raise LinkProblem(self.fault) from error
         self._is_wedged = False
-        time.sleep(WRITE_PAUSE_SECONDS)
+        time.sleep(self.rules.write_pause_seconds)
 
     def close(self) -> None:
         stream = self.stream
         self._sendDisconnect()
-        if stream is not None and self._is_wedged:
-            with contextlib.suppress(Exception):
+        self._wantExit = True
+        with contextlib.suppress(Exception):  # the stream may be closed meanwhile
+            if self._is_wedged:
                 stream.reset_output_buffer()  # what nobody takes would hold up the closing of the port
+            stream.cancel_read()
         StreamInterface.close(self)
 
 
@@ -239,15 +234,11 @@ class _TcpLink(_Guarded, TCPInterface):  # type: ignore[misc]
     def open_stream(self) -> None:
         """Connect the socket. Raises LinkProblem."""
         try:
-            self.socket = socket.create_connection((self.hostname, self.portNumber), timeout=TCP_CONNECT_SECONDS)
+            self.socket = connected_socket(self.hostname, self.portNumber, self.rules.write_seconds)
         except (OSError, UnicodeError) as error:
             raise LinkProblem(
                 f"no connection to {self.where} ({error}): is the radio on, in this network, with its network API on?"
             ) from error
-        self.socket.settimeout(None)
-        seconds = struct.pack("ll", max(1, int(self.rules.write_seconds)), 0)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def _reconnect(self) -> None:
         """Not by itself and in silence: the supervisor makes a new connection."""
@@ -324,7 +315,7 @@ class LibraryLink:
 
     def _write(self, frame: Any) -> None:
         if not self._interface.isConnected.is_set():
-            raise LinkProblem("the radio went away before the packet was handed over")
+            raise LinkProblem(self._interface.fault or "the radio went away before the packet was handed over")
         self._interface._sendToRadioImpl(frame)
 
 

@@ -200,12 +200,12 @@ def _trust_advice(info: RadioInfo) -> list[Advice]:
                 serious=True,
             )
         )
-    elif not info.has_pkc or info.key is None:
+    elif not info.has_pkc or (info.key is None and info.lora.region != "UNSET"):
         found.append(
             Advice(
                 "no-pkc",
-                "the radio has no key for encrypted direct messages: set the region and restart it, "
-                "or install firmware with PKC",
+                "the radio has no key for encrypted direct messages: restart it (`meshtastic --reboot`); if that does "
+                "not help, its firmware was built without them (https://flasher.meshtastic.org)",
                 serious=True,
             )
         )

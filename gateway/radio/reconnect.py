@@ -13,6 +13,9 @@ from dataclasses import dataclass
 MAX_UNCONFIRMED = 64
 """Hand-overs whose QueueStatus is awaited; the firmware's queue holds 16."""
 
+STABLE_SECONDS = 30.0
+"""A link lost sooner counts as one more failure in a row: two clients that throw each other out must slow down."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
@@ -34,6 +37,8 @@ class LinkRules:
     """Longest time that writing one packet may take."""
     write_seconds: float = 5.0
     """Longest time that the port may take no byte."""
+    write_pause_seconds: float = 0.1
+    """The library's own pause after a write, for boards with a slow serial bridge."""
     heartbeat_seconds: float = 300.0
     """The firmware forgets a serial client that is silent for 15 minutes."""
     backoff_first_seconds: float = 1.0
@@ -78,6 +83,7 @@ class LinkMachine:
 
     def device_absent(self, now: float) -> None:
         """Nothing to open yet; looked for again soon, without growing pauses: looking costs nothing."""
+        self.failures = 0
         self._retry_at = now + self._rules.poll_seconds
 
     def opening(self, now: float) -> None:
@@ -90,7 +96,6 @@ class LinkMachine:
 
     def up(self, now: float) -> float:
         """The link is up; returns how long it was down, in seconds."""
-        self.failures = 0
         self._enter(LinkState.UP, now)
         return now - self.down_since
 
@@ -98,6 +103,8 @@ class LinkMachine:
         """The attempt failed or the link was lost; the port is to be let go."""
         if self.state is LinkState.UP:
             self.down_since = now
+            if now - self.since >= STABLE_SECONDS:
+                self.failures = 0
         self.failures += 1
         self._enter(LinkState.CLOSING, now)
 

@@ -63,6 +63,7 @@ class Session:
         self._asked_at = 0.0
         self._pulse = Pulse(rules, time.monotonic())
         self._link: Link | None = None
+        self._favored: set[int] = set()
         self.lost_reason: str | None = None
         self.is_configured = False
 
@@ -151,6 +152,13 @@ class Session:
             if self._gate is Gate.OPEN and len(self._jobs) < MAX_JOBS:
                 self._jobs.append(Job(name, run))
                 self._lock.notify_all()
+
+    def is_first_favor(self, node: int) -> bool:
+        """True the first time that this node is named."""
+        with self._lock:
+            is_first = node not in self._favored
+            self._favored.add(node)
+            return is_first
 
     def send(self, packet: OutgoingPacket) -> None:
         """Take the packet for hand-over. Raises RadioUnavailable."""

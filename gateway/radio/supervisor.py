@@ -83,7 +83,7 @@ class Supervisor:
     def close(self) -> None:
         self._stop.set()
         self._wake.set()
-        if self._thread is not None:
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(CLOSE_LIMIT_SECONDS)
 
     @property
@@ -195,21 +195,23 @@ class Supervisor:
             session.chore("probe", link.probe)
 
     def _protect_now(self) -> None:
+        link = self._link
+        if link is not None:
+            for node in frozenset(self._protected) - link.favorites():
+                self._favor(node)
+
+    def _favor(self, node: int) -> None:
+        """Once per connection; the radio keeps it for good, so it costs its flash a write only when it is new."""
         session, link = self._session, self._link
-        if session is None or link is None or not session.is_open:
-            return
-        known = link.favorites()
-        for node in self._protected:
-            if node not in known:
-                session.chore("favorite", lambda node=node: link.set_favorite(node))  # type: ignore[misc]
+        if session is not None and link is not None and session.is_open and session.is_first_favor(node):
+            session.chore("favorite", lambda: link.set_favorite(node))
 
     def _observe(self, event: RadioEvent) -> None:
         """Every event on its way out: a protected node that the radio has only now met is made a favourite."""
         assert self._deliver is not None
         self._deliver(event)
-        session, link = self._session, self._link
-        if isinstance(event, NodeSeen) and event.node in self._protected and session is not None and link is not None:
-            session.chore("favorite", lambda: link.set_favorite(event.node))
+        if isinstance(event, NodeSeen) and event.node in self._protected:
+            self._favor(event.node)
 
     def _give_up(self, session: Session, reason: str) -> None:
         stopping = self._stop.is_set()
