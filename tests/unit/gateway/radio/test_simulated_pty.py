@@ -20,6 +20,7 @@ from meshtastic.protobuf import admin_pb2, mesh_pb2, portnums_pb2
 from meshtastic.serial_interface import SerialInterface
 from pubsub import pub
 from simulated_bench import A, B
+from simulated_cable import FAST, WAKE, Cable
 
 from gateway.radio.simulated.frames import RadioSetup
 from gateway.radio.simulated.handheld import Handheld
@@ -27,54 +28,7 @@ from gateway.radio.simulated.mesh import Mesh
 from gateway.radio.simulated.node import Node, introduce
 from gateway.radio.simulated.pty_radio import PtyRadio
 from gateway.radio.simulated.serve import serve
-from gateway.radio.simulated.stream import Deframer, frame_bytes
-
-FAST = 20.0
-"""Mesh seconds in one real second."""
-WAKE = b"\xc3" * 32
-
-
-class Cable:
-    """A client that speaks the protocol by hand."""
-
-    def __init__(self, path: str) -> None:
-        self.descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
-        self.messages: list[Any] = []
-        self.bytes_seen = b""
-        self._deframer = Deframer()
-
-    def close(self) -> None:
-        os.close(self.descriptor)
-
-    def say(self, **fields: Any) -> None:
-        os.write(self.descriptor, frame_bytes(mesh_pb2.ToRadio(**fields).SerializeToString()))
-
-    def text(self, text: str, to: int = B, packet_id: int = 77) -> None:
-        data = mesh_pb2.Data(portnum=portnums_pb2.PortNum.TEXT_MESSAGE_APP, payload=text.encode())
-        self.say(packet=mesh_pb2.MeshPacket(to=to, id=packet_id, decoded=data, want_ack=True))
-
-    def read(self, seconds: float = 0.0) -> None:
-        while select.select([self.descriptor], [], [], seconds)[0]:
-            data = os.read(self.descriptor, 4096)
-            self.bytes_seen += data
-            self.messages += [mesh_pb2.FromRadio.FromString(message) for message in self._deframer.feed(data)]
-            seconds = 0.0
-
-    def read_until(self, kind: str, count: int = 1, timeout: float = 5.0) -> list[Any]:
-        """All messages of a kind, once there are `count`."""
-        deadline = time.monotonic() + timeout
-        while len(found := self.of(kind)) < count and time.monotonic() < deadline:
-            self.read(0.05)
-        assert len(found) >= count, f"{len(found)} of {kind} in {timeout} s"
-        return found
-
-    def of(self, kind: str) -> list[Any]:
-        return [getattr(message, kind) for message in self.messages if message.WhichOneof("payload_variant") == kind]
-
-    def connect(self) -> None:
-        self.say(want_config_id=42)
-        self.read_until("config_complete_id")
-        self.messages.clear()
+from gateway.radio.simulated.stream import frame_bytes
 
 
 class Bench:
@@ -95,7 +49,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 @pytest.fixture
 def cable(bench: Bench) -> Iterator[Cable]:
-    made = Cable(bench.radio.path)
+    made = Cable.of_tty(bench.radio.path)
     yield made
     made.close()
 
@@ -193,7 +147,7 @@ def test_an_announced_reboot_is_told_and_an_unannounced_one_is_not(bench: Bench,
 
 
 def test_an_unplugged_radio_gives_an_error_and_comes_back_under_another_name(bench: Bench, tmp_path: Path) -> None:
-    first = Cable(bench.radio.path)
+    first = Cable.of_tty(bench.radio.path)
     first.connect()
     bench.radio.unplug()
     assert not os.path.lexists(tmp_path / "radio")
@@ -202,7 +156,7 @@ def test_an_unplugged_radio_gives_an_error_and_comes_back_under_another_name(ben
         os.write(first.descriptor, b"x")
     bench.radio.replug(str(tmp_path / "radio2"))
     assert bench.radio.path == str(tmp_path / "radio2")
-    second = Cable(bench.radio.path)
+    second = Cable.of_tty(bench.radio.path)
     second.connect()
     first.close()
     second.close()
