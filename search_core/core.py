@@ -102,8 +102,9 @@ class SearchCore:
         from search_core.omnisearch_query import sent
 
         client, only, (text, wider) = self.omnisearch(), source == "omnisearch", sent(parsed)
-        rows = client.ask(text, wider) if only and text else ()
-        if not only:
+        if only:
+            rows = client.ask(text, wider) if text else client.decline()
+        else:
             client.start(text)
         result = self.local_search(parsed, limit, scope, folder)
         hits = () if only else self._hits(result, parsed)

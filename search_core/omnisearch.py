@@ -211,6 +211,11 @@ class Omnisearch:
             raise EngineUnavailable(_complaint(place, self.attempts))
         return rows
 
+    def decline(self) -> tuple[Row, ...]:
+        """No rows, for a question of which nothing is left to send."""
+        self._warnings.append("Omnisearch was not asked: it hangs on words of one letter and reads signs as operators")
+        return ()
+
     def probe(self) -> tuple[Attempt, ...]:
         """Ask the empty question (an empty list, in milliseconds) and say what came from each address tried."""
         try:

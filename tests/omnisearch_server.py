@@ -163,7 +163,8 @@ def raw_empty() -> bytes:
 def plain_search(vault: Path, *, others: tuple[str, ...] = ()) -> Respond:
     """Every word must be in the file's text or path; ranked by count with the name weighing ten, cut at 50."""
     kinds = ("**/*.md", *others)
-    texts = {p.relative_to(vault).as_posix(): p.read_text("utf-8", "replace") for k in kinds for p in vault.glob(k)}
+    files = {path.relative_to(vault).as_posix(): path for kind in kinds for path in vault.glob(kind)}
+    texts = {name: path.read_text("utf-8", "replace").lower() for name, path in files.items()}
 
     def respond(query: str, connection: socket.socket, _stop: threading.Event) -> None:
         words = [word.strip('"') for word in query.lower().split()]
@@ -175,11 +176,11 @@ def plain_search(vault: Path, *, others: tuple[str, ...] = ()) -> Respond:
 
 
 def _scored(path: str, text: str, words: list[str], vault: str) -> dict[str, object] | None:
-    body, name = text.lower(), path.lower()
-    counts = [min(body.count(word), 20) + 10 * name.count(word) for word in words]
-    if not all(counts):
+    name = path.lower()
+    if not all(word in text or word in name for word in words):
         return None
-    at = max(body.find(words[0]) - 100, 0)
+    counts = [min(text.count(word), 20) + 10 * name.count(word) for word in words]
+    at = max(text.find(words[0]) - 100, 0)
     excerpt = escape(text[at : at + 400]).replace("\n", "<br>")
     return row(path, float(sum(counts)), vault, foundWords=words, excerpt=excerpt)
 
