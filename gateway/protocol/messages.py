@@ -25,7 +25,7 @@ def node_number(text: str) -> int:
     forged and a decimal is easily mistyped.
     """
     digits = text.removeprefix("!")
-    if len(text) != len(digits) + 1 or len(digits) != 8 or not digits.isascii():
+    if len(text) != len(digits) + 1 or len(digits) != 8 or not set(digits) <= set("0123456789abcdefABCDEF"):
         raise ValueError(text)
     number = int(digits, 16)
     if number in (0, BROADCAST):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from gateway.config import load_config
 from gateway.config_edit import key_from_text, read_handhelds, write_handheld
 from gateway.errors import GatewayError, UsageError
 from gateway.pairing import DONE, NOTHING, WRONG_USE, Asked, Wish, candidates, run_pair
@@ -156,15 +156,12 @@ def test_without_a_config_the_remedy_is_named(tmp_path: Path) -> None:
         read_handhelds(tmp_path / "absent.toml")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_an_error_and_no_damage(config: Path) -> None:
-    config.parent.chmod(0o500)
-    try:
-        with pytest.raises(GatewayError, match="nothing was changed"):
-            write_handheld(config, BEN, BENS)
-    finally:
-        config.parent.chmod(0o700)
+def test_when_the_backup_cannot_be_made_nothing_is_changed_or_left_behind(config: Path) -> None:
+    (config.parent / "meshseek.toml.bak").mkdir()
+    with pytest.raises(GatewayError, match="nothing was changed"):
+        write_handheld(config, BEN, BENS)
     assert config.read_text(encoding="utf-8") == CONFIG
+    assert sorted(path.name for path in config.parent.iterdir()) == ["meshseek.toml", "meshseek.toml.bak"]
 
 
 @pytest.mark.parametrize("text", ["", "x", "AAAA", "A" * 43 + "=", BENS_TEXT + "A", "é" * 44, "\x1b[2J"])
@@ -303,10 +300,21 @@ def test_a_handheld_that_is_configured_already_is_left_alone(config: Path) -> No
     assert config.read_text(encoding="utf-8") == CONFIG
 
 
-@pytest.mark.parametrize("node", ["anna", "0000bb02", "!bb02", "!ffffffff", "!00000000", "\x1b[2J"])
+@pytest.mark.parametrize(
+    "node", ["anna", "0000bb02", "!bb02", "!ffffffff", "!00000000", "!1_23_456", "!-0000001", "! 000bb02", "\x1b[2J"]
+)
 def test_a_node_is_named_by_its_number_only(config: Path, node: str) -> None:
     with pytest.raises(UsageError, match="hexadecimal"):
         pair(config, Owner(), Wish(node=node, yes=True))
+
+
+def test_what_pairing_writes_the_gateway_reads(config: Path) -> None:
+    config.write_text(CONFIG.replace('path = "~/Notes"', f'path = "{config.parent}"'), encoding="utf-8")
+    write_handheld(config, BEN, BENS, 'Ben "\x1b" #1')
+    assert load_config(config).access.handhelds == (
+        Handheld(ANNA, OLD, "Anna", ("Trips",)),
+        Handheld(BEN, BENS, 'Ben "\ufffd" #1'),
+    )
 
 
 def test_without_candidates_the_owner_is_told_what_to_do(config: Path) -> None:
