@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from search_core.excerpt_match import Found, Matcher, Unit, matcher
+from search_core.excerpt_match import Found, Matcher, Unit, is_spelled_out, matcher
 from search_core.excerpt_segments import ELLIPSIS, Segment, segments_of, separator, shortened
 from search_core.graphemes import byte_length
 from search_core.markdown_text import CODE, HEADING, ITEM, block_text, blocks, normalised
@@ -32,6 +32,7 @@ ALIGNED_BONUS = 1.0  # for beginning where a sentence begins
 HIT_BONUS = 0.02  # per match, to prefer the denser of equals
 NUMBER_BONUS = 2.0  # for a digit beside a match, when the question asks for a number
 MEANING_BONUS = 2.0  # for a match that is then explained, when the question asks for a meaning
+SPELLED_BONUS = 2.0  # more when it is an abbreviation written out
 CODE_BONUS = 2.0  # for a line of code, when the question does not ask for a number
 LEAD_LOSS = 0.1  # of the score, when the first match is only at the end: what follows a match answers
 
@@ -99,7 +100,7 @@ class _Sight:
         self.hits = 0
         self.lead = 0
         """Bytes before the first match."""
-        self.digit = self.code = self.explained = False
+        self.digit = self.code = self.explained = self.spelled_out = False
 
     def take(self, segment: Segment, found: list[Found], begin: int) -> None:
         """Count what of `segment` from `begin` on fits, and use up the room."""
@@ -121,6 +122,7 @@ class _Sight:
         self.hits += 1
         self.best[one.unit] = max(one.weight, self.best.get(one.unit, 0))
         self.explained = self.explained or _is_explained(segment.text, one)
+        self.spelled_out = self.spelled_out or is_spelled_out(segment.text, one.start, one.end)
         return True
 
     def bonus(self, finder: Matcher) -> float:
@@ -130,7 +132,9 @@ class _Sight:
             bonus += NUMBER_BONUS * self.digit
         else:
             bonus += CODE_BONUS * self.code
-        return bonus + MEANING_BONUS * (finder.asks_meaning and self.explained)
+        if finder.asks_meaning:
+            bonus += MEANING_BONUS * self.explained + SPELLED_BONUS * self.spelled_out
+        return bonus
 
 
 class _Note:
@@ -268,7 +272,7 @@ class _Note:
             if not self._runs_on(index):
                 break
             segment = self.segments[index]
-            longer = text + separator(self.segments[index - 1], segment) + segment.text
+            longer = text + separator(self.segments[index - 1], segment) + segment.text.lstrip()
             if byte_length(longer) > max_bytes:
                 enough = max_bytes - byte_length(text) >= MIN_TAIL_BYTES
                 return (shortened(longer, max_bytes) if enough else text), False

@@ -36,6 +36,10 @@ _TOKEN = re.compile(
 _ASCII_TOKEN = re.compile("[A-Za-z0-9]+")
 _BETWEEN = "[-_.:@+/ ]?"
 
+_INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]")
+_OPENS_SPELLING = re.compile(r"[\"'”»]?\s?(?:\(|[—–:=·]|(?:is|means|stands for)\b)\s?[\"'“«]?", re.I)
+_SPELLED_CHARS = 80  # how far an abbreviation's long form may reach
+
 _ASKS_NUMBER = re.compile(
     r"\bhow (?:many|much|long|often|far|big|large|high|fast|old|wide|deep|heavy|hot|cold)\b"
     r"|\bwhen\b|\bwhat (?:time|year|age)\b"
@@ -181,6 +185,28 @@ def _placed(parts: list[str], folded: str, start: int, end: int) -> Iterator[tup
         at = max(folded.find(part, at), at)
         yield (part, start + at, start + at + len(part)) if exact else (part, start, end)
         at += len(part)
+
+
+def is_spelled_out(text: str, start: int, end: int) -> bool:
+    """Whether the abbreviation here is written out beside it: ``SNR (Signal-to-Noise Ratio)`` or the reverse."""
+    letters = text[start:end].lower()
+    if not (2 <= len(letters) <= 6 and letters.isalpha()):
+        return False
+    most = len(letters) + 2
+    if text[start - 1 : start] == "(":
+        before = _INITIAL.findall(text[max(0, start - _SPELLED_CHARS) : start])[-most:]
+        return _is_within(letters, before)
+    opening = _OPENS_SPELLING.match(text, end)
+    if not opening:
+        return False
+    after = _INITIAL.findall(text[opening.end() : opening.end() + _SPELLED_CHARS])[:most]
+    return after[:1] in ([letters[0]], [letters[0].upper()]) and _is_within(letters, after)
+
+
+def _is_within(letters: str, initials: list[str]) -> bool:
+    """Whether the letters are found among the initials, in order."""
+    rest = iter(initial.lower() for initial in initials)
+    return all(letter in rest for letter in letters)
 
 
 @lru_cache(maxsize=8192)

@@ -47,6 +47,7 @@ _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)$", re.S)
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _ITEM = re.compile(r"([ \t]{0,40})([-*+•]|[0-9]{1,9}[.)])(?:[ \t]+|$)(?:\[([ xX/-])\][ \t]+)?")
+_BARE_MARK = re.compile(r"(?:-|[0-9]{1,9}[.)])(?: \[[ x]\])?")
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?){1,8}")
 _CALLOUT = re.compile(r"\[!([\w-]{1,30})\][+-]?[ \t]*")
 _ADMONITION = re.compile(r":::+[ \t]*(\w{0,30})[ \t]*(.*)$")
@@ -93,7 +94,8 @@ def block_text(found: list[Block], index: int) -> str:
         return block.raw
     if block.kind == TABLE:
         return _row_text(block.raw)
-    return plain_inline(block.raw)
+    text = plain_inline(block.raw)
+    return "" if block.kind == ITEM and _BARE_MARK.fullmatch(text) else text
 
 
 def cells(raw: str) -> list[str]:
