@@ -1,8 +1,9 @@
 """A simulated mesh that behaves as the firmware was measured to (2.7.26), for the demo, for tests, and for users.
 
 Nodes, links and handhelds live on a `Mesh`, whose time moves only when told. A node can be reached in two ways:
-`in_process.SimulatedRadio` keeps the gateway's radio port in virtual time, `pty_radio.PtyRadio` serves the real
-stream protocol on a pseudo-terminal, so that any Meshtastic client can connect.
+`in_process.SimulatedRadio` keeps the gateway's radio port in virtual time; `pty_radio.PtyRadio` (and
+`tcp_radio.TcpRadio`) serve the real stream protocol in real time, so that any Meshtastic client can connect.
+From a shell that is ``meshseek simulate --link PATH``.
 
 >>> from gateway.radio.simulated.mesh import Mesh
 >>> from gateway.radio.simulated.node import Node, introduce
@@ -15,5 +16,7 @@ stream protocol on a pseudo-terminal, so that any Meshtastic client can connect.
 >>> message.tick
 'delivered'
 
-What it leaves out: real cryptography (keys are names), next-hop routing, positions, MQTT, remote administration.
+What it leaves out: real cryptography (keys are names), the capture effect, next-hop routing, positions, MQTT, remote
+administration, and settings changed by a client. Air times are those of real chips; the measured firmware ran on a
+simulated one, whose preamble is about 25 ms shorter on LongFast.
 """

@@ -92,7 +92,7 @@ class Handheld:
     # --- typing -----------------------------------------------------------------------------------------------
 
     def say(self, text: str, to: int, *, reply_to: int = 0) -> Sent:
-        """A direct message. Two within 2 s: the radio drops the second without a word, as real ones do."""
+        """A direct message. Of two within 2 s the radio refuses the second, as real ones do."""
         return self._send(Sent(self.mesh.now, to, text, self.node.router.new_id(), reply_id=reply_to))
 
     def say_on_channel(self, text: str, channel: int = 0, *, reply_to: int = 0) -> Sent:

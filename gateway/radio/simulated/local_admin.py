@@ -53,7 +53,7 @@ class LocalAdmin:
             answer.get_owner_response.CopyFrom(wire.user(node.db.user, node))
         elif kind == "get_device_metadata_request":
             answer.get_device_metadata_response.CopyFrom(wire.metadata(node))
-        elif kind == "get_channel_request":
+        elif kind == "get_channel_request" and value >= 1:
             answer.get_channel_response.CopyFrom(wire.channel(node, value - 1))
         elif kind == "get_config_request" and value < len(wire.CONFIGS):
             answer.get_config_response.CopyFrom(wire.config(node, wire.CONFIGS[value]))

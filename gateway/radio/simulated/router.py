@@ -34,6 +34,8 @@ PROCESSING_SECONDS = 4.5
 """Part of the wait between two transmissions (RadioInterface.h)."""
 WAIT_SLOTS = 8 + 2 * 8 + 32
 """Contention part of the same wait on a quiet channel (RadioInterface.cpp)."""
+MOST_HOPS = 7
+"""The header has three bits for them."""
 HISTORY = 200
 """Packets remembered to drop repeats."""
 RES = {"NO_CHANNEL": 6, "TOO_LARGE": 7, "DUTY_CYCLE_LIMIT": 9, "PKI_FAILED": 34, "PKI_SEND_FAIL_PUBLIC_KEY": 39}
@@ -104,7 +106,7 @@ class Router:
             if from_client:
                 self._refuse(packet.packet_id, refusal)
             return RES[refusal]
-        limit = self.tx.lora.hop_limit if packet.hop_limit is None else packet.hop_limit
+        limit = min(self.tx.lora.hop_limit if packet.hop_limit is None else packet.hop_limit, MOST_HOPS)
         frame = Frame(
             self.me, packet.to, packet.packet_id, packet.data, seal, packet.want_ack, limit, limit, relay=self.me
         )
