@@ -13,7 +13,7 @@ SEEN_LIMIT = 5_000
 """Packet ids remembered; a node that sent one text a second would fill this in more than an hour."""
 NODES_LIMIT = 1_000
 """Nodes whose questions are counted; the one not heard for longest is forgotten first."""
-REPLAY_WINDOW = 30.0
+REPLAY_WINDOW = 10.0
 """Seconds after the link came up in which the radio replays what it kept (measured: 0.1 s after the configuration; slow
 links take longer)."""
 

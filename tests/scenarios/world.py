@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from gateway.protocol.admission import AccessRules
 from gateway.protocol.admission import Handheld as Allowed
 from gateway.protocol.budget import AirtimeRules
 from gateway.protocol.limits import QuestionLimits
-from gateway.protocol.messages import LoRaSettings
+from gateway.protocol.messages import LoRaSettings, OutgoingPacket
 from gateway.protocol.outbox import DeliveryRules
 from gateway.protocol.requests import (
     DeskOutcome,
@@ -22,7 +25,7 @@ from gateway.protocol.requests import (
     Saved,
     SearchRequest,
 )
-from gateway.radio.simulated.frames import RadioSetup
+from gateway.radio.simulated.frames import Port, RadioSetup
 from gateway.radio.simulated.handheld import Handheld
 from gateway.radio.simulated.in_process import SimulatedRadio
 from gateway.radio.simulated.mesh import Link, Mesh, OnAir
@@ -99,6 +102,18 @@ def quick_store(directory: Path | None) -> Store:
     return Store(directory, START, flush=False)
 
 
+class _Watched(SimulatedRadio):
+    """Notes when packets are handed over."""
+
+    def __init__(self, node: Node, hand_overs: list[float]) -> None:
+        super().__init__(node)
+        self._hand_overs = hand_overs
+
+    def send(self, packet: OutgoingPacket) -> None:
+        super().send(packet)
+        self._hand_overs.append(self.mesh.now)
+
+
 class World:
     """One gateway, some handhelds, and the mesh between them. Nothing happens but in `run`."""
 
@@ -135,6 +150,7 @@ class World:
         self.clock = MeshClock(self.mesh)
         self.desk = FakeDesk(self.mesh)
         self.longest_queue = 0
+        self.hand_overs: list[float] = []
         self._open_store = store
         self._ids = random.Random(seed)
         self.boot()
@@ -144,7 +160,7 @@ class World:
     def boot(self) -> None:
         """Start the gateway's process on what the last one left."""
         self.store = self._open_store(self.directory)
-        self.radio = SimulatedRadio(self.node)
+        self.radio = _Watched(self.node, self.hand_overs)
         desk_seconds = self.desk.seconds
         self.desk = FakeDesk(self.mesh, desk_seconds)
         self.service = Service(
@@ -157,6 +173,10 @@ class World:
         )
         self.desk.deliver = self.service.deliver
         self.service.start()
+
+    def allow(self, handhelds: Iterable[Allowed]) -> None:
+        """Who may ask from the next start on."""
+        self.rules = replace(self.rules, access=AccessRules(handhelds=tuple(handhelds)))
 
     def kill(self) -> None:
         """The process dies here, with nothing written and nobody told."""
@@ -202,6 +222,10 @@ class World:
     def reasons(self) -> dict[int, str]:
         return {int(str(row["number"])): str(row["reason"]) for row in self.store.latest(100_000)}
 
+    def bugs(self) -> int:
+        self.service.close()
+        return self.store.counters().get("bug", 0)
+
     def all_settled(self) -> bool:
         return all(stage in ("delivered", "failed", "replaced") for stage in self.fates().values())
 
@@ -211,13 +235,38 @@ def answers_to(handheld: Handheld) -> list[str]:
     return [seen.text.removeprefix("*") for seen in handheld.seen if seen.sender == GATEWAY]
 
 
+def texts_of_gateway(world: World) -> Iterator[OnAir]:
+    """Every transmission of a text of its own by the gateway's radio, repetitions too."""
+    for air in world.mesh.log:
+        if air.transmitter == air.frame.origin == GATEWAY and air.frame.data.port == Port.TEXT:
+            yield air
+
+
 def worst_hour(world: World) -> float:
     """The most seconds of text that the gateway's radio sent in any hour."""
     sent = [(air.start, air.seconds) for air in texts_of_gateway(world)]
     return max((sum(s for t, s in sent if start <= t < start + 3600) for start, _ in sent), default=0.0)
 
 
-def texts_of_gateway(world: World) -> Iterator[OnAir]:
-    for air in world.mesh.log:
-        if air.transmitter == GATEWAY and air.frame.origin == GATEWAY:
-            yield air
+def shortest_gap(world: World) -> float:
+    """Seconds between the two hand-overs that followed each other most closely."""
+    times = world.hand_overs
+    return min((later - earlier for earlier, later in itertools.pairwise(times)), default=float("inf"))
+
+
+def assert_sound(world: World, *, parked: bool = False) -> None:
+    """What holds after any scenario: nothing lost, nothing said twice without its mark, no limit passed."""
+    fates = world.fates()
+    left = {number: stage for number, stage in fates.items() if stage not in ("delivered", "failed", "replaced")}
+    assert parked or not left, left
+    assert all(stage == "parked" for stage in left.values()), left
+    for number, stage in fates.items():
+        assert stage != "failed" or world.reasons()[number], f"question {number} failed without a reason"
+    for handheld in world.handhelds:
+        plain = [s for s in handheld.seen if s.sender == GATEWAY and not s.text.startswith("*")]
+        per_question = Counter((seen.reply_id, seen.text) for seen in plain)
+        assert max(per_question.values(), default=0) <= 1, per_question.most_common(1)
+    assert worst_hour(world) <= world.service.budget.hour_seconds()
+    assert shortest_gap(world) >= 2.5
+    assert world.longest_queue <= 500
+    assert world.bugs() == 0
