@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
 from search_core.notes import Hit
 from search_core.omnisearch_rows import Row
@@ -68,8 +69,8 @@ def is_note(path: str) -> bool:
 
 def has_all(row: Row, words: Iterable[str]) -> bool:
     """True when each word is in the path or begins a word that Omnisearch found in the file."""
-    path, found = fold(row.path), [fold(word) for word in row.found]
-    return all(word in path or any(other.startswith(word) for other in found) for word in map(fold, words))
+    path, found = _bare(row.path), [_bare(word) for word in row.found]
+    return all(word in path or any(other.startswith(word) for other in found) for word in map(_bare, words))
 
 
 def still_holds(row: Row, words: Iterable[str], text: str) -> bool:
@@ -77,6 +78,11 @@ def still_holds(row: Row, words: Iterable[str], text: str) -> bool:
     today = f"{fold(row.path)}\n{fold(text)}"
     found = [word for word in map(fold, row.found) if word and word in today]
     return all(word in today or any(_taken_for(word, other) for other in found) for word in map(fold, words))
+
+
+def _bare(text: str) -> str:
+    """Without case and any accent, as Omnisearch's words are, even where we tell letters apart (``й``)."""
+    return text.lower() if text.isascii() else "".join(c for c in normalize("NFKD", text.lower()) if not combining(c))
 
 
 def _taken_for(word: str, other: str) -> bool:

@@ -13,7 +13,7 @@ from omnisearch_server import OmnisearchServer, Respond, hung, late, plain_searc
 
 from search_core import EngineUnavailable, Scope, SearchCore, VaultMissing
 from search_core.notes import Answer
-from search_core.omnisearch_place import OmnisearchSettings
+from search_core.omnisearch_place import ENVIRONMENT, OmnisearchSettings
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "omnisearch"
 Serve = Callable[..., SearchCore]
@@ -24,6 +24,11 @@ def vault(tmp_path: Path) -> Path:
     target = tmp_path / "fixture-vault"
     shutil.copytree(DATA / "fixture-vault", target)
     return target
+
+
+@pytest.fixture(autouse=True)
+def no_address_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
 
 
 @pytest.fixture

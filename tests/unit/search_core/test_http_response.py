@@ -42,7 +42,7 @@ def test_cut_anywhere(kind: str, first: int, second: int) -> None:
 
 
 @given(st.binary(max_size=200), st.booleans())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_any_bytes_end_in_an_answer_or_a_reason(data: bytes, with_head: bool) -> None:
     try:
         reader = read(*([HEAD + data] if with_head else [data] if data else []))

@@ -128,6 +128,7 @@ def test_a_word_may_be_in_the_path_or_begin_what_was_found() -> None:
     row = found("Backups/Bänder.pdf", "tapes", "élan")
     assert has_all(row, ("tape", "backup", "bander", "Elan"))
     assert not has_all(row, ("tape", "drive"))
+    assert has_all(found("a.pdf", "иогурт", "елка"), ("Йогурт", "ёлка"))
 
 
 def test_a_note_holds_the_words_as_typed_or_as_omnisearch_took_them() -> None:

@@ -370,6 +370,12 @@ class TestBothLoopbacks:
         for part in (f"127.0.0.1:{port} refused", f"[::1]:{port} refused", "switched off in the plugin", "HTTP server"):
             assert part in text
 
+    def test_a_host_by_name_is_never_looked_up(self, vault: Path) -> None:
+        settings = SETTINGS._replace(host="obsidian.example", allow_remote=True)
+        started = time.monotonic()
+        assert "address in numbers" in complaint(Omnisearch(str(vault), settings, environ=NO_ENVIRONMENT))
+        assert time.monotonic() - started < 0.1
+
     def test_probe_reports_each_address(self, serve: Serve) -> None:
         server, client = serve(playback(DATA / "responses"))
         assert client.probe() == ((f"127.0.0.1:{server.port}", av.OK, "answered with 0 notes"),)
