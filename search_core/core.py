@@ -192,6 +192,7 @@ class SearchCore:
             excerpt=excerpts.cut(EXCERPT_BYTES),
             engine=engine,
             cut=excerpts.cut,
+            windows=excerpts.windows,
         )
 
     # -- the index is a cache: whatever fails with it, another one answers

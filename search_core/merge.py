@@ -122,4 +122,12 @@ def _named(hits: Sequence[Hit], ranked: dict[str, int]) -> tuple[list[Hit], str]
 
 
 def _changed(hit: Hit, score: float, engine: str) -> Hit:
-    return Hit(path=hit.path, basename=hit.basename, score=score, excerpt=hit.excerpt, engine=engine, cut=hit.cut)
+    return Hit(
+        path=hit.path,
+        basename=hit.basename,
+        score=score,
+        excerpt=hit.excerpt,
+        engine=engine,
+        cut=hit.cut,
+        windows=hit.passages,
+    )

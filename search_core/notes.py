@@ -32,7 +32,7 @@ class Hit(dict[str, "str | float"]):
     typed. ``path`` is relative to the vault with ``/`` between folders.
     """
 
-    __slots__ = ("_cut",)
+    __slots__ = ("_cut", "_windows")
 
     def __init__(
         self,
@@ -43,9 +43,11 @@ class Hit(dict[str, "str | float"]):
         excerpt: str,
         engine: str,
         cut: Callable[[int], str] | None = None,
+        windows: Callable[[int, int], list[str]] | None = None,
     ) -> None:
         super().__init__(path=path, basename=basename, score=score, excerpt=excerpt, engine=engine)
         self._cut = cut
+        self._windows = windows
 
     @property
     def path(self) -> str:
@@ -70,6 +72,13 @@ class Hit(dict[str, "str | float"]):
     def cut(self, max_bytes: int) -> str:
         """The best excerpt of at most `max_bytes` bytes of UTF-8; pure, from text already in memory."""
         return self._cut(max_bytes) if self._cut is not None else ""
+
+    def passages(self, max_bytes: int, count: int) -> list[str]:
+        """Up to `count` excerpts of at most `max_bytes` bytes each that do not overlap, best first; pure."""
+        if self._windows is not None:
+            return self._windows(max_bytes, count)
+        best = self.cut(max_bytes)
+        return [best] if best else []
 
 
 class NearWord(NamedTuple):
