@@ -38,15 +38,13 @@ from gateway.radio.radio_info import radio_info
 from gateway.radio.reconnect import LinkRules
 from gateway.radio.supervisor import Supervisor
 
-MAX_TEXT_BYTES = 233
-"""mesh.proto, Constants.DATA_PAYLOAD_LEN."""
+MAX_TEXT_BYTES = 233  # mesh.proto, Constants.DATA_PAYLOAD_LEN
 MAX_NODES = 2000
 """The library keeps every node number it ever met; numbers can be invented by anybody."""
 READ_SECONDS = 0.5
 EXIT_STUCK = 70
 """Exit status when the port cannot be let go (sysexits.h, EX_SOFTWARE): the service manager starts us again."""
-ANNOUNCE_NONCE = 1
-"""PhoneAPI.cpp: a heartbeat with this nonce makes the radio broadcast its node info."""
+ANNOUNCE_NONCE = 1  # PhoneAPI.cpp: a heartbeat with it makes the radio broadcast its node info
 
 _library_ready = threading.Lock()
 _is_subscribed = False
@@ -90,8 +88,7 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
     frames = 0
     _wantExit = False
     _is_parting = False
-    _is_wedged = False
-    """A write is under way, or did not come back."""
+    _is_wedged = False  # a write is under way, or did not come back
 
     def adopt(self, sink: Sink, rules: LinkRules, where: str) -> None:
         """To be called before the library's constructor, which may start reading."""
@@ -327,8 +324,11 @@ def text_packet(packet: OutgoingPacket, hop_limit: int) -> Any:
     payload = packet.text.encode("utf-8", "surrogatepass")
     if len(payload) > MAX_TEXT_BYTES:
         raise RadioRejected(f"{len(payload)} bytes of text, {MAX_TEXT_BYTES} is the most that a packet takes")
-    if packet.packet_id == 0:
-        raise RadioRejected("packet id 0 is no id")
+    if packet.packet_id == 0 or (
+        packet.key is not None and (len(packet.key) != packets_in.KEY_BYTES or not any(packet.key))
+    ):
+        # Router.cpp takes a key of zeros for none, and would send with whatever key it has.
+        raise RadioRejected("no packet id" if packet.packet_id == 0 else "not a 32-byte key")
     frame = mesh_pb2.ToRadio()
     try:
         frame.packet.to = packet.destination

@@ -157,6 +157,8 @@ def test_protected_nodes_become_favourites_and_announcing_is_a_heartbeat(
         OutgoingPacket(1, 2**33, "x"),
         OutgoingPacket(2**32, PEER, "x"),
         packet(reply_id=-1),
+        packet(key=bytes(32)),
+        packet(key=b"short"),
     ],
 )
 def test_what_no_radio_can_send_is_rejected_link_or_not(wrong: OutgoingPacket) -> None:
