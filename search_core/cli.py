@@ -33,6 +33,8 @@ Search the Markdown notes of a vault.
   --vault DIR           the vault; else $OBSIDIAN_VAULT_PATH, else ~/Vault
   -h, --help            this text
 
+Omnisearch is found by itself; OMNISEARCH_URL=http://HOST:PORT names it, OMNISEARCH_URL=off leaves it alone.
+
 exit code: 0 found, 1 nothing found, 2 wrong use, 3 vault or engine not there
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_core import availability as av
@@ -67,6 +67,7 @@ def test_a_clock_set_back_does_not_lock_it_out() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.floats(0, 1e6)), max_size=12), st.floats(0, 2e6))
+@settings(max_examples=50)
 def test_never_left_alone_for_longer_than_the_longest_rest(events: list[tuple[str, float]], now: float) -> None:
     state = Availability()
     for kind, at in events:

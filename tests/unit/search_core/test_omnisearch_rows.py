@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_core.omnisearch_rows import UnknownShape, decode_excerpt, is_safe, rows_of
@@ -21,6 +21,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
+@settings(max_examples=60)
 def test_any_json_gives_safe_sorted_rows_or_a_reason(answer: object) -> None:
     try:
         rows = rows_of(answer)
