@@ -95,12 +95,13 @@ def open_core(config: Config) -> SearchCore:
     return SearchCore(
         str(vault.path),
         exclude=vault.exclude,
+        omnisearch=vault.omnisearch,
         cache_dir=str(cache) if cache else None,
     )
 
 
 def field_notes_or_none(config: Config) -> FieldNotes | None:
-    return FieldNotes(config.vault.path, config.notes_inbox) if config.notes_inbox else None
+    return FieldNotes(str(config.vault.path), config.notes_inbox) if config.notes_inbox else None
 
 
 def _store(directory: Path) -> Store:
