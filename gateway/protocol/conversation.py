@@ -14,7 +14,7 @@ from gateway.protocol.commands import END, Command, Help, Info, More, Note, Open
 from gateway.protocol.inert import for_air
 from gateway.protocol.packets import mark_again, split
 from gateway.protocol.replies import Asker, Redact, Reply, ReplyKind, Status
-from gateway.protocol.reply_text import MOST_NUMBERED, hits_packet
+from gateway.protocol.reply_text import MOST_LISTED, MOST_NUMBERED, Frame, Page, first_page, list_page, passage_page
 from gateway.protocol.requests import (
     InfoRequest,
     NoteRequest,
@@ -76,7 +76,7 @@ def _plan_more(session: Session, asker: Asker) -> Request | Reply:
         return _said(sentences.end_of_note(place.parts), "hint", asker.budget)
     if not session.hits:
         return _said(sentences.NO_SEARCH, "hint", asker.budget)
-    if session.shown >= len(session.hits):
+    if session.shown >= len(session.hits) and not session.passage_follows:
         return _said(sentences.NO_HITS_LEFT, "hint", asker.budget)
     return SearchRequest(session.query, asker.scope)
 
@@ -140,30 +140,37 @@ def _found(command: Command, session: Session, answer: Answer, budget: int, reda
         session = Session(at=session.at, query=command.query)
     seen = session.hits[: session.shown]
     fresh = [hit for hit in answer.hits if hit.path not in seen][: MOST_NUMBERED - len(seen)]
-    if not fresh and seen:
-        return _said(sentences.NO_HITS_LEFT, "hint", budget), replace(session, hits=seen)
-    if not fresh:
+    if not fresh and not seen:
         return _said(sentences.nothing(session.query, answer, budget, redact), "none", budget), session
-    parts, shown = _pages(command, fresh, len(seen), answer, budget, redact)
+    aside = next((near.suggestion for near in answer.near if near.suggestion), "")
+    frame = Frame(budget, len(seen) + len(fresh), answer.total, redact, aside)
+    pages = _pages(command, session, answer, fresh, frame)
+    session = replace(session, hits=seen + tuple(hit.path for hit in fresh), passage_follows=False, place=None)
+    if not pages:
+        return _said(sentences.NO_HITS_LEFT, "hint", budget), session
+    parts = tuple(page.text for page in pages)
     return Reply(parts, "hits"), replace(
-        session, hits=seen + tuple(hit.path for hit in fresh), shown=shown, place=None, sent=tuple(enumerate(parts, 1))
+        session,
+        shown=pages[-1].last,
+        passage_follows=pages[-1].passage_follows,
+        sent=tuple(enumerate(parts, 1)),
     )
 
 
-def _pages(
-    command: Command, fresh: list[Hit], shown: int, answer: Answer, budget: int, redact: Redact
-) -> tuple[tuple[str, ...], int]:
-    aside = next((near.suggestion for near in answer.near if near.suggestion), "")
-    parts: list[str] = []
-    start = shown
-    for _ in range(command.count if isinstance(command, More) else 1):
-        if shown - start >= len(fresh):
-            break
-        part, shown = hits_packet(
-            fresh[shown - start :], budget, shown=shown, total=answer.total, redact=redact, aside=aside
-        )
-        parts.append(part)
-    return tuple(parts), shown
+def _pages(command: Command, session: Session, answer: Answer, fresh: list[Hit], frame: Frame) -> list[Page]:
+    """The packets asked for, as far as there are hits."""
+    if not isinstance(command, More):
+        return [first_page(fresh, frame)]
+    pages: list[Page] = []
+    best = next((hit for hit in answer.hits if hit.path == session.hits[0]), None) if session.hits else None
+    passage = passage_page(best, frame) if best is not None and session.passage_follows else None
+    if passage is not None:
+        pages.append(passage)
+    while len(pages) < command.count and fresh:
+        shown = frame.numbered - len(fresh)
+        pages.append(list_page(fresh[:MOST_LISTED], shown, frame))
+        fresh = fresh[MOST_LISTED:]
+    return pages
 
 
 def _read(command: Command, session: Session, reading: Reading, budget: int, redact: Redact) -> tuple[Reply, Session]:

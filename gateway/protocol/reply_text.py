@@ -1,24 +1,33 @@
 """Hits → one packet: numbered, each a short path and an excerpt, and what more there is. Pure.
 
-Where the bytes go: a hit's share follows how near its score comes to the best one's (`_weights`). A clear winner
-leaves the others only their names; near-ties share. Paths give up folders before anything else.
+Where the bytes go was decided by measurement (``tests/ranking/first_packet.py``): a question is answered in one packet
+twice as often when the best hit has it for itself as when three hits share it. So the first packet shows the best hit
+alone, or two when their scores are level (`TIED`); the others are one ``m`` away. When the best hit is far ahead
+(`CLEAR`) it is nearly always the right note, and ``m`` first shows its next best passage; else the next three hits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gateway.protocol.replies import Redact, one_line
 from search_core.graphemes import byte_length, clip
 from search_core.notes import Hit
 
+TIED = 0.95
+"""Share of the best score from which on a hit is as good as the best."""
+
+CLEAR = 0.65
+"""Below this share of the best score the second hit is so rarely the right one (3 of 85 questions) that the best is."""
+
+MOST_TIED = 2
 MOST_LISTED = 3
-"""Hits in one packet."""
+"""Hits in one of the later packets."""
 
 MOST_NUMBERED = 9
 """One digit names a hit."""
 
-_SHARPNESS = 3.0  # a hit with half the best score gets an eighth of its weight
 _LEAST_EXCERPT = 24  # bytes; less than this says nothing, the name alone says more
 _PATH_BYTES = 28  # what a path may take when its name alone is shorter
 _NAME_BYTES = 48  # a longer file name is clipped
@@ -27,44 +36,82 @@ _GENERIC = frozenset({"index", "readme", "_index", "untitled", "notes", "todo"})
 _ELLIPSIS = "…"
 
 
-def hits_packet(
-    hits: Sequence[Hit], budget: int, *, shown: int = 0, total: int = 0, redact: Redact = str, aside: str = ""
-) -> tuple[str, int]:
-    """The next of `hits`, which follow `shown` earlier ones, as one text of at most `budget` bytes; how many are shown.
+class Frame(NamedTuple):
+    """What all packets of one answer have in common."""
 
-    `hits` are all that are left, best first; `total` says how many notes match at all. `aside` is appended to the
-    footer. The budget is at least 60 bytes.
-    """
-    page = list(hits[:MOST_LISTED])
-    names = paths([redact(hit.path) for hit in page])
+    budget: int
+    """Bytes, at least 60."""
+    numbered: int
+    """How many hits there are to page through, at most nine."""
+    total: int = 0
+    """How many notes match at all."""
+    redact: Redact = str
+    aside: str = ""
+    """A word to add to the footer: what a misspelt one was taken for."""
+
+    def footer(self, last: int, *, more: bool) -> str:
+        plus = "+" if self.total > self.numbered else ""
+        aside = clip(one_line(self.redact(self.aside)), _ASIDE_BYTES)
+        return f"{last}/{self.numbered}{plus}{' m' if more else ''}{' ~' if aside else ''}{aside}"
+
+
+class Page(NamedTuple):
+    text: str
+    last: int
+    """Number of the last hit on it."""
+    passage_follows: bool = False
+    """True when ``m`` shows another passage of the best hit next."""
+
+
+def first_page(hits: Sequence[Hit], frame: Frame) -> Page:
+    """The best hit, or the two best when they are level. `hits` is not empty, best first."""
+    tied = 1
+    while tied < min(len(hits), MOST_TIED) and hits[tied].score >= TIED * hits[0].score:
+        tied += 1
+    page = list_page(hits[:tied], 0, frame)
+    if tied == 1 and _is_clear(hits) and passage_page(hits[0], frame):
+        text = page.text.rpartition("\n")[0] + "\n" + frame.footer(1, more=True)
+        return Page(text, 1, passage_follows=True)
+    return page
+
+
+def _is_clear(hits: Sequence[Hit]) -> bool:
+    return len(hits) == 1 or hits[1].score < CLEAR * hits[0].score
+
+
+def passage_page(hit: Hit, frame: Frame) -> Page | None:
+    """Another passage of the best hit, apart from the one that the first packet showed; None when there is none."""
+    head = f"1 {paths([frame.redact(hit.path)])[0]}"
+    room = _room([head], frame, 1) - 2
+    found = [one_line(frame.redact(text)) for text in hit.passages(room, 2)]
+    if len(found) < 2 or not found[1]:
+        return None
+    footer = frame.footer(1, more=frame.numbered > 1)
+    return Page(f"{head}: {clip(found[1], room)}\n{footer}", 1)
+
+
+def list_page(page: Sequence[Hit], shown: int, frame: Frame) -> Page:
+    """The hits of `page`, which follow `shown` earlier ones, with equal room for each."""
+    names = paths([frame.redact(hit.path) for hit in page])
+    heads = [f"{number} {name}" for number, name in enumerate(names, shown + 1)]
     last = shown + len(page)
-    footer = _footer(last, shown + len(hits), total, clip(one_line(redact(aside)), _ASIDE_BYTES))
-    heads = [f"{shown + place} {name}" for place, name in enumerate(names, 1)]
-    room = budget - byte_length(footer) - sum(byte_length(head) + 1 for head in heads)
-    lines = _with_excerpts(page, heads, room, redact)
-    return clip("\n".join(lines), budget - byte_length(footer) - 1) + "\n" + footer, last
+    lines = _with_excerpts(page, heads, _room(heads, frame, last), frame.redact)
+    footer = frame.footer(last, more=last < frame.numbered)
+    return Page(clip("\n".join(lines), frame.budget - byte_length(footer) - 1) + "\n" + footer, last)
 
 
-def _footer(last: int, numbered: int, total: int, aside: str) -> str:
-    plus = "+" if total > numbered else ""
-    more = " m" if last < numbered else ""
-    return f"{last}/{numbered}{plus}{more}" + (f" ~{aside}" if aside else "")
+def _room(heads: Sequence[str], frame: Frame, last: int) -> int:
+    """Bytes for excerpts; the footer counts as if there were more, so that this does not depend on it."""
+    footer = frame.footer(last, more=True)
+    return frame.budget - byte_length(footer) - sum(byte_length(head) + 1 for head in heads)
 
 
-def _weights(hits: Sequence[Hit]) -> list[float]:
-    best = max(hits[0].score, 1e-9)
-    return [max(0.0, min(1.0, hit.score / best)) ** _SHARPNESS for hit in hits]
-
-
-def _with_excerpts(page: Sequence[Hit], heads: list[str], room: int, redact: Redact) -> list[str]:
+def _with_excerpts(page: Sequence[Hit], heads: Sequence[str], room: int, redact: Redact) -> list[str]:
     """Worst hit first, so that what it does not use goes to the better ones."""
-    weights = _weights(page)
     lines = list(heads)
     for place in range(len(page) - 1, -1, -1):
-        share = int(room * weights[place] / (sum(weights[: place + 1]) or 1.0))
-        if share < _LEAST_EXCERPT:
-            continue
-        text = excerpt(page[place], share - 2, redact)
+        share = room // (place + 1) - 2
+        text = excerpt(page[place], share, redact) if share >= _LEAST_EXCERPT else ""
         if text:
             lines[place] = f"{heads[place]}: {text}"
             room -= byte_length(text) + 2

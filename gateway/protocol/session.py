@@ -55,6 +55,8 @@ class Session:
     """Set while a note is read: what ``more`` goes on with."""
     sent: tuple[tuple[int, str], ...] = ()
     """Number and text of the last parts sent."""
+    passage_follows: bool = False
+    """``more`` shows another passage of the first hit before it goes on to the others."""
 
     def to_json(self) -> str:
         """At most `MAX_BYTES` bytes: what is too large is left out."""
@@ -64,6 +66,7 @@ class Session:
                 "query": self.query if _fits(self.query, _MAX_QUERY) else "",
                 "hits": _bounded(self.hits),
                 "shown": self.shown,
+                "passage": self.passage_follows,
                 "place": _place_fields(self.place),
                 "sent": [[number, text] for number, text in self.sent[-_MAX_SENT:] if _fits(text, _MAX_PART)],
             }
@@ -80,6 +83,7 @@ class Session:
                 query=_text(found["query"], _MAX_QUERY),
                 hits=hits,
                 shown=min(_count(found["shown"]), len(hits)),
+                passage_follows=found["passage"] is True and bool(hits),
                 place=_place(found["place"]),
                 sent=_sent(found["sent"]),
             )

@@ -57,7 +57,15 @@ def blank(text: str) -> str:
 
 def _hit(path: str, text: str, score: float) -> Hit:
     plain = blank(text)
-    return Hit(path=path, basename=path, score=score, excerpt="", engine="local", cut=lambda room: clip(plain, room))
+    return Hit(
+        path=path,
+        basename=path,
+        score=score,
+        excerpt="",
+        engine="local",
+        cut=lambda room: clip(plain, room),
+        windows=lambda room, count: [clip(plain, room), clip(plain[::-1], room)][:count],
+    )
 
 
 @st.composite

@@ -30,7 +30,15 @@ LONG = " ".join(f"Sentence number {n} of this note is here." for n in range(60))
 
 def hit(path: str, text: str, score: float = 1.0) -> Hit:
     name = path.rsplit("/", 1)[-1].removesuffix(".md")
-    return Hit(path=path, basename=name, score=score, excerpt=text, engine="local", cut=lambda room: clip(text, room))
+    return Hit(
+        path=path,
+        basename=name,
+        score=score,
+        excerpt=text,
+        engine="local",
+        cut=lambda room: clip(text, room),
+        windows=lambda room, count: [clip(text, room), clip("second passage", room)][:count],
+    )
 
 
 @dataclass
@@ -44,6 +52,7 @@ class World:
     asked: list[Request] = field(default_factory=list)
     secret: str = "hunter2"
     trouble: Trouble | None = None
+    scores: dict[str, float] = field(default_factory=dict)
 
     def say(self, text: str) -> Reply | None:
         command = parse(text)
@@ -73,7 +82,11 @@ class World:
         match request:
             case SearchRequest(query):
                 words = query.casefold().split()
-                found = [hit(p, t) for p, t in self.notes.items() if any(w in (p + t).casefold() for w in words)]
+                found = [
+                    hit(p, t, self.scores.get(p, 1.0))
+                    for p, t in self.notes.items()
+                    if any(w in (p + t).casefold() for w in words)
+                ]
                 return Answer(query, tuple(found[:9]), "local", 0.01, len(found), self.near)
             case ReadRequest(path, query):
                 if path not in self.notes:
@@ -94,29 +107,46 @@ def world() -> World:
 def test_a_search_gives_one_packet_of_numbered_hits(world: World) -> None:
     said = world.text("tent")
     assert said.splitlines()[0].startswith("1 Tent 1: pitch the tent, way 1")
-    assert said.endswith("3/7 m")
+    assert said.endswith("2/7 m")
     assert world.asked == [SearchRequest("tent", Scope())]
 
 
 def test_more_gives_the_next_hits_until_there_are_none(world: World) -> None:
     world.say("tent")
-    assert world.text("m").startswith("4 Tent 4")
+    assert world.text("m").startswith("3 Tent 3")
     assert world.text("M.").endswith("7/7")
     assert world.text("next") == "» No more hits. 1-9 reads one; other words may find more."
+
+
+def test_more_after_a_clear_winner_first_shows_another_passage_of_it(world: World) -> None:
+    world.scores = {"Camp/Tent 1.md": 9.0}
+    assert world.text("tent") == "1 Camp/Tent 1: pitch the tent, way 1\n1/7 m"
+    assert world.text("m") == "1 Camp/Tent 1: second passage\n1/7 m"
+    assert world.text("r") == "*1 Camp/Tent 1: second passage\n1/7 m"
+    assert world.text("m").startswith("2 Tent 2")
+    world.say("tent")
+    assert [part[0] for part in world.text("m 3").split("\n--\n")] == ["1", "2", "5"]
+
+
+def test_a_clear_winner_gone_meanwhile_gives_way_to_the_next_hits(world: World) -> None:
+    world.scores = {"Camp/Tent 1.md": 9.0}
+    world.say("tent")
+    del world.notes["Camp/Tent 1.md"]
+    assert world.text("m").startswith("2 Tent 2")
 
 
 def test_several_packets_at_once(world: World) -> None:
     world.say("tent")
     said = world.text("m 5").split("\n--\n")
-    assert [part[0] for part in said] == ["4", "7"]
+    assert [part[0] for part in said] == ["3", "6"]
 
 
 def test_hits_that_vanished_do_not_come_again_and_numbers_hold(world: World) -> None:
     world.say("tent")
-    del world.notes["Camp/Tent 5.md"]
-    assert world.text("m").startswith("4 Tent 4: pitch the tent, way 4\n5 Tent 6:")
-    world.notes["Camp/Tent 6.md"] = "changed"
-    assert world.text("5") == "changed [end]"
+    del world.notes["Camp/Tent 4.md"]
+    assert world.text("m").startswith("3 Tent 3: pitch the tent, way 3\n4 Tent 5:")
+    world.notes["Camp/Tent 5.md"] = "changed"
+    assert world.text("4") == "changed [end]"
 
 
 def test_a_hit_is_read_from_its_passage_to_the_end(world: World) -> None:
@@ -232,7 +262,7 @@ def test_nothing_found_says_what_was_understood(world: World) -> None:
 
 def test_a_word_taken_for_another_is_named_beside_the_hits(world: World) -> None:
     world.near = (NearWord("pich", "pitch", 7),)
-    assert world.text("pich tent").endswith("3/7 m ~pitch")
+    assert world.text("pich tent").endswith("2/7 m ~pitch")
 
 
 def test_secrets_are_blanked_wherever_notes_are_shown(world: World) -> None:
@@ -272,7 +302,7 @@ def test_trouble_forgets_nothing(world: World) -> None:
     world.trouble = Trouble("vault")
     world.say("m")
     world.trouble = None
-    assert world.text("m").startswith("4 Tent 4")
+    assert world.text("m").startswith("3 Tent 3")
 
 
 def test_a_field_note_confirms_what_was_saved(world: World) -> None:
