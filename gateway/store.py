@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gateway.protocol.answers import Answer, Attempt, Change, Ended, Moved, Question, Send, Stage
 from gateway.protocol.limits import SEEN_LIMIT
-from gateway.store_schema import migrate
+from gateway.store_schema import attempt_of, migrate, question_of, row_of
 
 log = logging.getLogger("meshseek.store")
 
@@ -38,6 +38,7 @@ _BUSY_SECONDS = 2.0
 ASKED = "asked"
 """Stage of a question that has no answer yet."""
 
+_KEPT_TEXTS = "SELECT number, text FROM questions WHERE text <> '' ORDER BY number DESC LIMIT 100"
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA}
 _PROGRESS = (
     *("tries", "sent_before", "stumbles", "not_before", "parked_at", "resumed"),
@@ -49,9 +50,10 @@ _PROGRESS = (
 class StoreTrouble(Exception):
     """What was to be stored is not; the message says why. The gateway goes on from memory."""
 
-    def __init__(self, message: str, *, damaged: bool = False) -> None:
+    def __init__(self, message: str, *, damaged: bool = False, absent: bool = False) -> None:
         super().__init__(message)
         self.damaged = damaged
+        self.absent = absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,32 @@ class Store:
             self.set_aside = _set_aside(self._directory, wall)
             log.error("event=store_set_aside file=%s why=%r", self.set_aside.name, why)
         self._connection = self._open()
+
+    @classmethod
+    def for_reading(cls, directory: Path) -> Store:
+        """The state that another process writes, or has written: nothing is created, changed or repaired.
+
+        Raises StoreTrouble, also when there is none; `StoreTrouble.absent` tells the two apart.
+        """
+        file = directory / FILE_NAME
+        store = cls.__new__(cls)
+        store._directory, store._flush, store.set_aside = directory, False, None
+        with _mapped():
+            if not file.exists():  # Raises PermissionError when the directory may not be entered.
+                raise StoreTrouble(f"there is no state file in {directory}", absent=True)
+            store._connection = sqlite3.connect(
+                f"{file.absolute().as_uri()}?mode=ro",
+                uri=True,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                store._connection.execute("SELECT count(*) FROM facts")
+            except BaseException:
+                store._connection.close()
+                raise
+        return store
 
     def close(self) -> None:
         with contextlib.suppress(sqlite3.Error):
@@ -189,7 +217,7 @@ class Store:
             case Send(_, attempt, answer):
                 self._execute(
                     "INSERT INTO attempts (packet_id, question, part, node, sent_at, seconds) VALUES (?,?,?,?,?,?)",
-                    (attempt.packet_id, *_row_of(attempt)),
+                    (attempt.packet_id, *row_of(attempt)),
                 )
                 self._write_answer(answer, now)
             case Ended(attempt, result, after, transmissions):
@@ -269,6 +297,10 @@ class Store:
         )
         return [dict(row) for row in rows]
 
+    def texts(self) -> dict[int, str]:
+        """The words of the questions that are not over yet, by number."""
+        return {int(row["number"]): str(row["text"]) for row in self._read(_KEPT_TEXTS)}
+
     def owed(self, now: float) -> Owed:
         """What is unfinished. Raises StoreTrouble."""
         asked = self._read("SELECT * FROM questions WHERE stage = ? ORDER BY number", (ASKED,))
@@ -280,10 +312,10 @@ class Store:
         newest = self._read("SELECT coalesce(max(number), 0) AS n FROM questions")[0]["n"]
         seen = self._read("SELECT node, packet_id FROM seen ORDER BY number")
         return Owed(
-            tuple(_question(row) for row in asked),
-            tuple(_question(row) for row in under_way),
+            tuple(question_of(row) for row in asked),
+            tuple(question_of(row) for row in under_way),
             tuple(self._answer(row) for row in under_way),
-            tuple((_attempt(row), row["transmissions"]) for row in attempts),
+            tuple((attempt_of(row), row["transmissions"]) for row in attempts),
             tuple((row["node"], row["packet_id"]) for row in seen),
             tuple((row["node"], row["asked_at"], row["mark"]) for row in recent),
             int(newest) + 1,
@@ -361,29 +393,3 @@ def _set_aside(directory: Path, wall: float) -> Path:
         for old in sorted(directory.glob(f"{FILE_NAME}.damaged-*"))[:-SET_ASIDE_LIMIT]:
             old.unlink(missing_ok=True)
     return target
-
-
-def _question(row: sqlite3.Row) -> Question:
-    return Question(
-        number=row["number"],
-        node=row["node"],
-        packet_id=row["packet_id"],
-        text=row["text"],
-        asked_at=row["asked_at"],
-        wall_time=row["wall_time"],
-        name=row["name"],
-        key=row["key"],
-        folders=tuple(json.loads(row["folders"])),
-        channel=row["channel"],
-        hops=row["hops"],
-        snr=row["snr"],
-        rssi=row["rssi"],
-    )
-
-
-def _attempt(row: sqlite3.Row) -> Attempt:
-    return Attempt(row["packet_id"], row["question"], row["part"], row["node"], row["sent_at"], row["seconds"])
-
-
-def _row_of(attempt: Attempt) -> tuple[object, ...]:
-    return (attempt.question, attempt.part, attempt.node, attempt.sent_at, attempt.seconds)

@@ -1,8 +1,11 @@
-"""The tables of the gateway's state, and how an older file becomes a newer one."""
+"""The tables of the gateway's state, how an older file becomes a newer one, and what a row stands for."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
+
+from gateway.protocol.answers import Attempt, Question
 
 _FIRST = """
 CREATE TABLE questions (
@@ -81,3 +84,29 @@ def migrate(connection: sqlite3.Connection) -> None:
         raise ValueError(f"schema {found} was written by a newer meshseek (this one knows {VERSION})")
     for version in range(found, VERSION):
         connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[version]} PRAGMA user_version = {version + 1}; COMMIT;")
+
+
+def question_of(row: sqlite3.Row) -> Question:
+    return Question(
+        number=row["number"],
+        node=row["node"],
+        packet_id=row["packet_id"],
+        text=row["text"],
+        asked_at=row["asked_at"],
+        wall_time=row["wall_time"],
+        name=row["name"],
+        key=row["key"],
+        folders=tuple(json.loads(row["folders"])),
+        channel=row["channel"],
+        hops=row["hops"],
+        snr=row["snr"],
+        rssi=row["rssi"],
+    )
+
+
+def attempt_of(row: sqlite3.Row) -> Attempt:
+    return Attempt(row["packet_id"], row["question"], row["part"], row["node"], row["sent_at"], row["seconds"])
+
+
+def row_of(attempt: Attempt) -> tuple[object, ...]:
+    return (attempt.question, attempt.part, attempt.node, attempt.sent_at, attempt.seconds)
