@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from search_core.merge import OMNISEARCH, Question, is_note, merge, still_holds
+from search_core.merge import OMNISEARCH, Question, has_all, is_note, merge, still_holds
 from search_core.notes import Answer, Hit
 from search_core.omnisearch_query import rewrite, words_of
 from search_core.omnisearch_rows import Row
@@ -43,7 +43,7 @@ def join(local: Answer, rows: Sequence[Row], query: ParsedQuery, limit: int, eye
     seen = [row for row in rows if eyes.sees(row.path)]
     asked = words_of(rewrite(query.pieces))
     if local.engine == OMNISEARCH:
-        fitting = [row for row in seen if not is_note(row.path) or _fits(row, query, asked, eyes, nearly=True)]
+        fitting = [row for row in seen if _fits(row, query, asked, eyes, nearly=not has_all(row, asked))]
         hits = tuple(hit_of(row, eyes) for row in fitting[:limit])
         return local._replace(hits=hits, total=len(fitting))
     merged, engine = merge(
@@ -77,8 +77,11 @@ def hit_of(row: Row, eyes: Eyes) -> Hit:
 def _fits(row: Row, query: ParsedQuery, asked: Sequence[str], eyes: Eyes, *, nearly: bool = False) -> bool:
     """Whether the note of today still is an answer: words there, phrases side by side, excluded words absent.
 
-    With `nearly` one of the words is enough: the wider query was sent when no note had them all.
+    With `nearly` one of the words is enough: the wider query was sent when no note had them all. Other files
+    cannot be read, and are believed.
     """
+    if not is_note(row.path):
+        return True
     text = eyes.text(row.path)
     if text is None:
         return False

@@ -85,6 +85,12 @@ def test_alone_keeps_its_order_without_hidden_gone_and_changed_notes() -> None:
     assert (found.engine, found.total) == (OMNISEARCH, 3)
 
 
+def test_alone_a_note_that_lost_one_of_the_words_is_stale() -> None:
+    rows = [Row("horse.md", 5.0, "Vault", "", ("zebra", "stripes")), Row("zebra.md", 4.0, "Vault", "", ("zebra",))]
+    found = join(local(engine=OMNISEARCH), rows, parse("zebra stripes"), 10, ASKER)
+    assert [hit.path for hit in found.hits] == ["zebra.md"]
+
+
 @pytest.mark.parametrize(
     ("query", "paths"),
     [
