@@ -31,6 +31,8 @@ TURN_LIMIT_SECONDS = 30.0
 """A supervisor that has not turned for this long is stuck."""
 EARLIEST_CLOCK = 1_735_689_600
 """1 January 2025, Unix seconds: a machine whose clock is before this does not know the time."""
+CLOCK_SECONDS = 86_400.0
+"""The radio's clock is set once a day, and as soon as the machine knows the time."""
 
 Connect = Callable[[str, Sink], Link]
 """Makes a connection to the path that was located; opens nothing yet."""
@@ -58,6 +60,7 @@ class Supervisor:
         self._is_told_down = False
         self._reasons: set[str] = set()
         self._advised: set[str] = set()
+        self._clock_set_at: float | None = None
         self._protected: tuple[int, ...] = ()
 
     def start(self, deliver: Deliver) -> None:
@@ -156,12 +159,18 @@ class Supervisor:
                     self._say_down("the radio rebooted", told=True)
                     self._machine.configuring(time.monotonic())
             now = time.monotonic()
-            reason = session.fault(now) or self._machine.overdue(now)
+            reason = session.fault(now) or self._still_booting(now)
             if reason is not None:
                 return reason
             self._do_chores(link, session, now)
             self._rest()
         return "stopped"
+
+    def _still_booting(self, now: float) -> str | None:
+        """A radio that said "rebooted" gets less time than at first: what it was asked may be lost in its boot."""
+        if self._machine.state is LinkState.CONFIGURING and now - self._machine.since > self._rules.quiet_start_seconds:
+            return "the radio rebooted and did not begin to talk again"
+        return None
 
     def _go_up(self, link: Link, session: Session) -> None:
         info = link.info()
@@ -183,8 +192,7 @@ class Supervisor:
                 self._advised.add(one.kind)
                 log.warning('event=radio-advice kind=%s text="%s"', one.kind, one.text)
         session.chore("heartbeat", link.heartbeat)
-        if time.time() >= EARLIEST_CLOCK:
-            session.chore("clock", lambda: link.set_clock(int(time.time())))
+        self._clock_set_at = None
         self._protect_now()
 
     def _do_chores(self, link: Link, session: Session, now: float) -> None:
@@ -193,6 +201,10 @@ class Supervisor:
             session.chore("heartbeat", link.heartbeat)
         if probe:
             session.chore("probe", link.probe)
+        is_due = self._clock_set_at is None or now - self._clock_set_at >= CLOCK_SECONDS
+        if is_due and session.is_open and time.time() >= EARLIEST_CLOCK:
+            self._clock_set_at = now
+            session.chore("clock", lambda: link.set_clock(int(time.time())))
 
     def _protect_now(self) -> None:
         link = self._link
