@@ -15,14 +15,15 @@ from typing import NamedTuple, Protocol
 from search_core.query import ParsedQuery, quoted
 from search_core.terms import edits, fold, is_hangul, is_unspaced, joined_forms, shared_start, stem, symbol_names, words
 
-LONGER, LONGER_UNKNOWN = 0.5, 0.8
+LONGER, LONGER_UNKNOWN = 0.65, 0.8
 """Weight of a longer word that begins with the typed one; more when the typed one is in no note (a cut word)."""
-INFLECTED, SAME_BEGINNING = 0.7, 0.45
+INFLECTED, SAME_BEGINNING = 0.85, 0.45
 """Weight of a word with the same English stem, and of one that only shares all but the last letters."""
 ONE_EDIT, TWO_EDITS = 0.7, 0.5
 """Weight of a word one typing mistake away, and two (words of 8 letters on)."""
 MOST_FORMS = 20
 """Forms kept of each sort: more are noise."""
+FILLER_SHARE = 0.1
 COMMON_SHARE, COMMON_NOTES = 0.02, 5
 """A word in more notes than this share (and number) is surely meant as typed: no other forms."""
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz0123456789", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
@@ -95,9 +96,11 @@ def _word_unit(word: str, vocabulary: Vocabulary, names: list[str]) -> Unit:
     split = _split_at_digits(word)
     if split and vocabulary.frequency(quoted(split)):
         forms[split] = 1.0
-    if notes > max(COMMON_NOTES, COMMON_SHARE * total):
+    if notes > max(COMMON_NOTES, FILLER_SHARE * total) or (notes and len(word) < 3):
         return _unit(word, forms, notes, vocabulary)
-    for other, weight in _other_forms(word, bool(forms), vocabulary):
+    common = notes > max(COMMON_NOTES, COMMON_SHARE * total)
+    others = _inflections(word, vocabulary, same_stem=True) if common else _other_forms(word, bool(forms), vocabulary)
+    for other, weight in others:
         forms[other] = max(weight, forms.get(other, 0.0))
     return _unit(word, forms, notes, vocabulary)
 
@@ -140,15 +143,15 @@ def _other_forms(word: str, known: bool, vocabulary: Vocabulary) -> Iterator[tup
         yield from _mended(word, vocabulary)
 
 
-def _inflections(word: str, vocabulary: Vocabulary) -> Iterator[tuple[str, float]]:
-    start = word[: max(min(4, len(word) - 1), len(word) - 3)]
+def _inflections(word: str, vocabulary: Vocabulary, *, same_stem: bool = False) -> Iterator[tuple[str, float]]:
+    start = word[: max(min(4, len(word) - 1), len(word) - 3, 2)]
     root = stem(word)
     near = []
     for other, _ in vocabulary.words_from(start):
         shared = shared_start(word, other)
         if other != word and len(other) - len(word) <= 3:
             same = stem(other) == root
-            if same or (len(word) - shared <= 3 and len(other) - shared <= 3):
+            if same or (not same_stem and len(word) - shared <= 3 and len(other) - shared <= 3):
                 near.append((not same, abs(len(other) - len(word)) + len(word) - shared, other))
     for different, _, other in sorted(near)[:MOST_FORMS]:
         yield other, SAME_BEGINNING if different else INFLECTED
