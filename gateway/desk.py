@@ -107,7 +107,7 @@ class VaultDesk:
             case ReadRequest(path, query, scope):
                 return core.read(path, query=query, scope=scope)
             case InfoRequest(scope):
-                return core.info(scope)
+                return core.info(scope, source=self._source)
             case NoteRequest(text, sender_name, wall_time, packet_id):
                 if self._field_notes is None:
                     return Trouble("refused", "no [notes] inbox is configured")

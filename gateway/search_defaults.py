@@ -45,5 +45,10 @@ def _omnisearch(table: dict[str, Any]) -> OmnisearchSettings:
     """The settings that have the type they should; `meshseek doctor` names those that have not."""
     default = OmnisearchSettings()
     known = default._asdict()
-    fit = {key: value for key, value in table.items() if key in known and isinstance(value, type(known[key]))}
-    return default._replace(**fit)
+    return default._replace(**{key: value for key, value in table.items() if _fits(value, known.get(key))})
+
+
+def _fits(value: object, default: object) -> bool:
+    if isinstance(default, float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is type(default)

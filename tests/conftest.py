@@ -40,6 +40,12 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def no_omnisearch_of_the_developers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A running Obsidian on this machine must not change what a test sees; tests of the client name their own."""
+    monkeypatch.setenv("OMNISEARCH_URL", "off")
+
+
+@pytest.fixture(autouse=True)
 def no_leaked_threads() -> Iterator[None]:
     before = set(threading.enumerate())
     yield
