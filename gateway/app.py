@@ -20,6 +20,7 @@ from gateway.field_notes import FieldNotes
 from gateway.health import Watchdog
 from gateway.logs import logging_to_stderr
 from gateway.places import state_directory
+from gateway.prometheus import PrometheusFile
 from gateway.protocol.redaction import Redactor
 from gateway.protocol.requests import DeskOutcome, Saved
 from gateway.radio.meshtastic_radio import MeshtasticRadio
@@ -69,7 +70,10 @@ def running_gateway(config: Config, radio: Radio, heartbeat: Callable[[], None])
 
         desk = VaultDesk(lambda: open_core(config), field_notes_or_none(config), deliver, config.vault.source)
         redact = Redactor(config.privacy.patterns).redact if config.privacy.redact else str
-        service = Service(radio, desk, store, clock, rules_of(config), redact=redact, heartbeat=heartbeat)
+        publish = PrometheusFile(config.prometheus_file).write
+        service = Service(
+            radio, desk, store, clock, rules_of(config), redact=redact, heartbeat=heartbeat, publish=publish
+        )
         desk.start()
         stack.callback(desk.close)
         # The radio closes first: no more questions are taken, and it is told to keep what comes for the next start.

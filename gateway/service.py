@@ -47,10 +47,13 @@ from gateway.questions import Questions
 from gateway.radio.port import Radio
 from gateway.status import Board
 from gateway.store import Store, StoreTrouble
+from search_core.notes import Answer
 
 log = logging.getLogger("meshseek.service")
 
 Event = RadioEvent | DeskOutcome
+Publish = Callable[[dict[str, object], dict[str, int], float], None]
+"""Takes the status report, the counters and the time."""
 
 INBOX_LIMIT = 1_000
 """Events waiting for the loop."""
@@ -96,8 +99,10 @@ class Service:
         redact: Redact = str,
         heartbeat: Callable[[], None] = lambda: None,
         new_packet_id: Callable[[], int] = random_packet_id,
+        publish: Publish = lambda _report, _counters, _now: None,
     ) -> None:
-        """`heartbeat` is called by the loop at each turn; see the methods for the rest."""
+        """`heartbeat` is called at each turn of the loop, `publish` with each status written; neither raises."""
+        self._publish = publish
         self._radio = radio
         self._clock = clock
         self._rules = rules
@@ -228,7 +233,13 @@ class Service:
         report = self._board.report(self.outbox, self.budget, self._info, now)
         report["asked"] = len(self._questions)
         report["store_trouble"] = self._delivery.journal.trouble
-        self._delivery.journal.add(lambda store: self._board.write(store, report, now))
+        report["wall"] = self._clock.wall()
+
+        def write(store: Store) -> None:
+            self._board.write(store, report, now)
+            self._publish(report, store.counters(), now)
+
+        self._delivery.journal.add(write)
 
     # Events
 
@@ -237,6 +248,8 @@ class Service:
             case IncomingText():
                 self._on_text(event, now)
             case DeskOutcome():
+                if isinstance(event.outcome, Answer):
+                    self._board.note_engine(event.outcome.engine)
                 self._questions.on_outcome(event, now)
             case LinkUp(info):
                 self._on_link_up(info, now)
@@ -252,7 +265,7 @@ class Service:
             case OddPacket(kind):
                 self._board.count(f"odd-{for_log(kind, 40)}")
             case NodeSeen():
-                pass
+                self._board.note_node(event)
             case _:
                 self._on_delivery_event(event, now)
 
@@ -284,6 +297,7 @@ class Service:
         self.budget.lora = info.lora
         self._intake.backlog.begin(now, self._clock.wall())
         self._board.note_link(True, now, "")
+        self._board.note_radio(info)
         self._delivery.take(self.outbox.on_link(True, now), now)
         nodes = tuple(handheld.node for handheld in self._rules.access.handhelds)
         if nodes and self._rules.protect:

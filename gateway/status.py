@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter, OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
 
 from gateway.protocol.admission import Refused, explain
 from gateway.protocol.answers import Answer, Stage
 from gateway.protocol.budget import AirtimeBudget
-from gateway.protocol.messages import RadioInfo, RadioTelemetry, node_id
+from gateway.protocol.messages import (
+    ChannelInfo,
+    ChannelPrivacy,
+    LoRaSettings,
+    NodeSeen,
+    RadioInfo,
+    RadioTelemetry,
+    node_id,
+)
 from gateway.protocol.outbox import Outbox
 from gateway.store import Store
 
 FACT = "status"
+RADIO_FACT = "radio"
+"""What the radio said of itself and of other nodes, kept after the link is lost."""
+NODES_LIMIT = 100
+"""Other nodes remembered, those heard last; they are there to be chosen by `meshseek pair`."""
 WRITE_SECONDS = 5.0
 """Least time between two writes; the state file may lie on a memory card that wears out."""
 QUIET_SECONDS = 60.0
@@ -38,8 +53,34 @@ class Board:
         self._written_at = float("-inf")
         self._news = True
         self._stopped = False
+        self._engine = ""
+        self._info: RadioInfo | None = None
+        self._nodes: dict[int, NodeSeen] = {}
+        self._radio_news = False
 
     # Notes taken
+
+    def note_radio(self, info: RadioInfo) -> None:
+        """What the radio said when the link came up."""
+        self._info = info
+        for seen in info.nodes:
+            self.note_node(seen)
+        self._radio_news = True
+
+    def note_node(self, seen: NodeSeen) -> None:
+        """Another node said who it is. Only a new name or key is worth a write of its own."""
+        before = self._nodes.get(seen.node)
+        if before is not None and seen.key is None:
+            seen = replace(seen, key=before.key)
+        self._nodes[seen.node] = seen
+        if before is None or (before.key, before.long_name) != (seen.key, seen.long_name):
+            self._radio_news = True
+        if len(self._nodes) > NODES_LIMIT:
+            del self._nodes[min(self._nodes, key=lambda node: self._nodes[node].last_heard)]
+
+    def note_engine(self, engine: str) -> None:
+        """Who answered the last search."""
+        self._engine = engine
 
     def note_link(self, up: bool, now: float, reason: str) -> None:
         self._link_up, self._link_since, self._link_reason = up, now, reason
@@ -88,6 +129,9 @@ class Board:
         """Put the report and what was counted since into the store; to be called inside a transaction."""
         store.put_fact(FACT, json.dumps(report))
         store.put_fact("last_now", repr(now))
+        if self._radio_news and self._info is not None:
+            store.put_fact(RADIO_FACT, radio_as_json(self._info, self._nodes.values()))
+            self._radio_news = False
         for kind, count in self._counts.items():
             store.count(kind, count)
         for (node, reason), (count, when, refused) in self._refused.items():
@@ -102,6 +146,8 @@ class Board:
         return {
             "at": now,
             "running": not self._stopped,
+            "process": this_process(),
+            "engine": self._engine,
             "started": self._started,
             "link": {"up": self._link_up, "since": self._link_since, "reason": self._link_reason},
             "radio": _radio(info),
@@ -153,10 +199,67 @@ def _answer(answer: Answer) -> dict[str, object]:
     }
 
 
+def this_process() -> dict[str, object]:
+    """Number and name space: only within the same one does the number say whether the gateway lives."""
+    return {"pid": os.getpid(), "space": process_space()}
+
+
+def process_space() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+# The radio's settings and the nodes it knows, for the commands that must not take the port from the gateway
+
+
+def radio_as_json(info: RadioInfo, nodes: Iterable[NodeSeen]) -> str:
+    """Public keys only; there is nothing secret in it."""
+    fact = {name: getattr(info, name) for name in _PLAIN} | {
+        "key": _hex(info.key),
+        "lora": {name: getattr(info.lora, name) for name in LoRaSettings.__slots__},
+        "channels": [[c.index, c.name, c.privacy.value, c.uplink] for c in info.channels],
+        "nodes": [[n.node, n.long_name, n.short_name, _hex(n.key), n.last_heard] for n in nodes],
+    }
+    return json.dumps(fact)
+
+
+def radio_from_json(text: str) -> RadioInfo | None:
+    """What `radio_as_json` wrote; None for anything else."""
+    try:
+        fact = json.loads(text)
+        return RadioInfo(
+            **{name: fact[name] for name in _PLAIN},
+            key=_bytes(fact["key"]),
+            lora=LoRaSettings(**fact["lora"]),
+            channels=tuple(ChannelInfo(i, name, ChannelPrivacy(p), up) for i, name, p, up in fact["channels"]),
+            nodes=tuple(NodeSeen(n, long, short, _bytes(key), at) for n, long, short, key, at in fact["nodes"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+_PLAIN = (
+    *("node", "firmware", "role", "has_pkc", "is_licensed", "is_unmessagable", "mqtt_enabled"),
+    *("store_forward_enabled", "network_protocols", "serial_enabled", "debug_log_enabled"),
+)
+"""The fields of a `RadioInfo` that are numbers, texts and flags."""
+
+
+def _hex(key: bytes | None) -> str | None:
+    return key.hex() if key is not None else None
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return bytes.fromhex(text) if text is not None else None
+
+
 def read(store: Store) -> dict[str, object]:
     """Everything that ``meshseek status`` shows, from a store that a gateway is or was writing. Raises StoreTrouble."""
     return {
         "status": json.loads(store.fact(FACT) or "{}"),
+        "radio": store.fact(RADIO_FACT),
         "questions": store.latest(),
         "refusals": store.refusals(),
         "counters": store.counters(),
