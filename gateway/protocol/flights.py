@@ -25,7 +25,7 @@ class Flight:
     frame: int
     """Bytes on the air."""
     overdue: float
-    """When others may be sent something again."""
+    """When the radio has surely stopped repeating it, so that others may be sent something again."""
     deadline: float
     """When silence is taken for a result."""
     reason: str = SILENCE
@@ -33,7 +33,7 @@ class Flight:
 
 
 class Flights:
-    """At most `MAX_FLYING` packets, one per node."""
+    """One packet, and a few more whose own time is over without a result; one per node."""
 
     def __init__(self, budget: AirtimeBudget) -> None:
         self._budget = budget
@@ -60,7 +60,7 @@ class Flights:
         return [flight for flight in self._flights.values() if now >= flight.deadline]
 
     def may_send(self, now: float) -> bool:
-        """Whether another packet may go: no acknowledgement is likely to be on its way just now."""
+        """Whether another packet may go: it would collide with repetitions and acknowledgements of the last."""
         return len(self) < MAX_FLYING and all(now >= flight.overdue for flight in self._flights.values())
 
     def times(self, now: float) -> Iterable[float]:
@@ -81,7 +81,7 @@ class Flights:
         length = len(answer.parts[attempt.part].encode()) + 1
         frame = airtime.frame_bytes(length, direct=answer.direct, reply_id=attempt.part == 0)
         began = min(attempt.sent_at, now)
-        overdue = began + airtime.usual_ack_seconds(frame, lora, answer.hops)
+        overdue = began + airtime.TRANSMISSIONS * airtime.retransmission_wait(frame, lora)
         deadline = began + airtime.ack_deadline(frame, lora, answer.hops)
         self._flights[attempt.packet_id] = Flight(attempt, frame, overdue, deadline)
 
@@ -91,7 +91,7 @@ class Flights:
         if flight is not None:
             wait = airtime.relayed_deadline(flight.frame, self._budget.lora, hops)
             flight.deadline = min(flight.deadline, now + wait)
-            flight.overdue = min(flight.deadline, max(flight.overdue, now + wait / 2))
+            flight.overdue = min(flight.deadline, now + wait / 2)
 
     def expect_soon(self, now: float) -> None:
         """The link was lost and is back: results of what was in flight may never come."""

@@ -1,10 +1,10 @@
 """What is due on the air: one part at a time per node, in turn, at a pace, each until its real acknowledgement. Pure.
 
 The strategy. An answer's parts go one after another, the next only when the destination itself acknowledged the last.
-Between any two texts lie `TEXT_GAP_SECONDS`, since the radio silently drops faster ones. While one node's
-acknowledgement may be on its way nobody else is sent anything, so that our own packets do not collide with it;
-when it is overdue others go on, up to `MAX_FLYING` packets together. A result is matched by packet id, whenever and
-however often it comes; an acknowledgement of any earlier attempt at the same part counts. What an error means stands in
+Between any two texts lie `TEXT_GAP_SECONDS`, since the radio silently drops faster ones. One packet is in flight at a
+time, so that our own do not collide; only when the radio has surely stopped repeating it and still nothing is known
+do others go on, up to `MAX_FLYING` packets together. A result is matched by packet id, whenever and however often it
+comes; an acknowledgement of any earlier attempt at the same part counts. What an error means stands in
 `routing_errors`. A node out of reach costs two tries, then its answers are parked until it is heard.
 
 Every method returns what to store and then do (`answers.Change`); `poll` also says when to look again.

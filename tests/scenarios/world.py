@@ -86,7 +86,7 @@ def outcome_of(request: Request) -> Outcome:
 
 
 def _hit(query: str, n: int) -> Hit:
-    text = f"what note {n} says of {query} and a good deal more that fills the excerpt to its end"
+    text = f"what note {n} says of {query}, and " + ", ".join(f"detail {n}{m} of it" for m in range(20))
     return Hit(
         path=f"Notes/{query[:20]} {n}.md",
         basename=f"{query[:20]} {n}",
