@@ -37,7 +37,7 @@ class Vocabulary(Protocol):
 
     def frequency(self, expression: str) -> int: ...
     def word_frequency(self, word: str) -> int: ...
-    def words_from(self, start: str) -> Iterator[tuple[str, int]]: ...
+    def words_from(self, start: str, shortest: int = 0, longest: int = 99) -> Iterator[tuple[str, int]]: ...
 
 
 class Form(NamedTuple):
@@ -112,10 +112,14 @@ def _unit(typed: str, forms: dict[str, float], notes: int, vocabulary: Vocabular
     if not forms:
         return Unit(typed, (), idf(0, total), 0)
     ordered = sorted(forms.items(), key=lambda form: (-form[1], form[0]))
-    counts = {text: vocabulary.frequency(quoted(text)) for text, _ in ordered[:MOST_FORMS]}
+    counts = {text: _notes_with(text, vocabulary) for text, _ in ordered[:MOST_FORMS]}
     mean = sum(idf(count, total) for count in counts.values()) / len(counts)
     best = max(counts, key=lambda text: (forms[text], shared_start(text, typed), counts[text]))
     return Unit(typed, tuple(Form(*form) for form in ordered), mean, 0, best, counts[best])
+
+
+def _notes_with(text: str, vocabulary: Vocabulary) -> int:
+    return vocabulary.frequency(quoted(text)) if " " in text else vocabulary.word_frequency(text)
 
 
 def _split_at_digits(word: str) -> str:
@@ -147,9 +151,9 @@ def _inflections(word: str, vocabulary: Vocabulary, *, same_stem: bool = False) 
     start = word[: max(min(4, len(word) - 1), len(word) - 3, 2)]
     root = stem(word)
     near = []
-    for other, _ in vocabulary.words_from(start):
+    for other, _ in vocabulary.words_from(start, 0, len(word) + 3):
         shared = shared_start(word, other)
-        if other != word and len(other) - len(word) <= 3:
+        if other != word:
             same = stem(other) == root
             if same or (not same_stem and len(word) - shared <= 3 and len(other) - shared <= 3):
                 near.append((not same, abs(len(other) - len(word)) + len(word) - shared, other))
@@ -161,8 +165,8 @@ def _mended(word: str, vocabulary: Vocabulary) -> Iterator[tuple[str, float]]:
     most = 2 if len(word) >= 8 else 1
     letters = frozenset(word)
     near = []
-    for other, _ in vocabulary.words_from(word[0]):
-        if abs(len(other) - len(word)) <= most and len(letters.difference(other)) <= most:
+    for other, _ in vocabulary.words_from(word[0], len(word) - most, len(word) + most):
+        if len(letters.difference(other)) <= most:
             distance = edits(word, other, most)
             if 0 < distance <= most:
                 near.append((distance, other))

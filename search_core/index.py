@@ -297,11 +297,11 @@ class Index:
         row = self._db.execute("SELECT doc FROM vocabulary WHERE term = ?", (word,)).fetchone()
         return 0 if row is None else int(row[0]) if scope == EVERYTHING else self.count(f'"{word}"', scope)
 
-    def words_from(self, start: str) -> Iterator[tuple[str, int]]:
+    def words_from(self, start: str, shortest: int, longest: int) -> Iterator[tuple[str, int]]:
         """The words that begin with `start`, and how many notes have each, scopes aside."""
         return self._db.execute(
-            "SELECT term, doc FROM vocabulary WHERE term >= ? AND term < ?",
-            (start, start[:-1] + chr(ord(start[-1]) + 1)),
+            "SELECT term, doc FROM vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
+            (start, start[:-1] + chr(ord(start[-1]) + 1), shortest, longest),
         )
 
     def candidates(self, expression: str, limit: int, scope: Scope, folders: tuple[str, ...]) -> list[int]:

@@ -51,8 +51,8 @@ class _Words:
             self._counts[key] = self._index.word_frequency(word, self._scope)
         return self._counts[key]
 
-    def words_from(self, start: str) -> Iterator[tuple[str, int]]:
-        rows = self._index.words_from(start)
+    def words_from(self, start: str, shortest: int = 0, longest: int = 99) -> Iterator[tuple[str, int]]:
+        rows = self._index.words_from(start, shortest, longest)
         if self._scope == EVERYTHING:
             return rows
         return ((word, count) for word, _ in rows if (count := self.word_frequency(word)))

@@ -5,7 +5,8 @@
     passage  = the same share for the best stretch of PASSAGE characters of the body
     named    = the share of the title's words that the question has
 
-    score    = worth · covered · (1 + passage_bonus · passage) · (1 + TITLE_BONUS · named) · PHRASE_BONUS if it stands there whole
+    score    = worth · covered · (1 + passage_bonus · passage) · (1 + TITLE_BONUS · named)
+               · PHRASE_BONUS if the whole question stands in the note as typed
 
 `hits` is BM25's saturated count, so a word said forty times is worth little more than one said four times; `idf`
 weighs words by rarity among the notes that the asker may see. Equal scores are ordered by path.
@@ -35,7 +36,7 @@ class Style(NamedTuple):
     repetitions: tuple[float, ...]
     """How often a word counts that stands once in title, path, headings, tags, body, ids."""
     standing: tuple[float, ...]
-    """What it adds to `hits`, once, for standing in title, path, headings."""
+    """What it adds to `hits`, once, for standing in each of them at all."""
     length_share: float
     """BM25's b: 0 ignores a note's length, 1 divides by it."""
     passage_bonus: float
@@ -43,8 +44,8 @@ class Style(NamedTuple):
     """Factor on the idf of `LITTLE_WORDS`."""
 
 
-KEYWORDS = Style((5, 2, 3, 2, 1, 1), (0, 0, 0), 0.4, 1.0, 1.0)
-QUESTION = Style((0, 0, 0, 2, 1, 1), (1, 0.3, 0.5), 0.75, 2.0, 0.5)
+KEYWORDS = Style((5, 2, 3, 2, 1, 1), (0, 0, 0, 0, 0, 0), 0.4, 1.0, 1.0)
+QUESTION = Style((0, 0, 0, 2, 1, 1), (1, 0.3, 0.5, 0, 0, 0), 0.75, 2.0, 0.5)
 QUESTION_UNITS = 4
 SATURATION = 1.2
 """BM25's k1, as everywhere."""
@@ -58,11 +59,12 @@ MOST_PLACES = 25
 """Places looked at of each form; the best passage is among the first of a long note, or nearly as good."""
 FILLER_SHARE = 0.25
 """A word in more notes than this tells nothing, in any language."""
-LITTLE_WORDS = frozenset(
+_LITTLE = (
     "a about am an and any are as at be by can could did do does for from get got had has have how i if in into is it"
     " its know me my no not of on one or should so tell than that the their them then there these they this to up use"
-    " using via was we were what when where which while who why will with would you your".split()
+    " using via was we were what when where which while who why will with would you your"
 )
+LITTLE_WORDS = frozenset(_LITTLE.split())
 """English, because questions in it are full of them; in other languages their number of notes must do."""
 
 
@@ -86,14 +88,15 @@ def score(note: Found, units: Sequence[Unit], phrase: str, mean_words: float) ->
     """The note's score for `units`; `phrase` is the whole question as folded words, empty when it is one word."""
     style = style_of(units)
     length = 1 - style.length_share + style.length_share * note.words / mean_words
+    everything = "".join(note.columns)
     worth = covered = possible = named = 0.0
     places: list[tuple[int, int, float]] = []
     for number, unit in enumerate(units):
         best = weight_found = in_title = 0.0
         for form in unit.forms:
             text = f" {form.text} "
-            hits = _hits(note, text, style, length)
-            if hits:
+            if text in everything:
+                hits = _hits(note, text, style, length)
                 best = max(best, form.weight * hits)
                 weight_found = max(weight_found, form.weight)
                 if text in note.columns[0]:
@@ -115,19 +118,17 @@ def score(note: Found, units: Sequence[Unit], phrase: str, mean_words: float) ->
 
 
 def _hits(note: Found, text: str, style: Style, length: float) -> float:
-    count = 0.0
-    for column, repetitions in zip(note.columns, style.repetitions, strict=True):
-        if repetitions and text in column:
-            count += repetitions * column.count(text)
-    hits = count * (1 + SATURATION) / (count + SATURATION * length)
-    for column, standing in zip(note.columns, style.standing, strict=False):
-        if standing and text in column:
-            hits += standing
-    return hits
+    count = standing = 0.0
+    for place, column in enumerate(note.columns):
+        if text in column:
+            standing += style.standing[place]
+            if style.repetitions[place]:
+                count += style.repetitions[place] * column.count(text)
+    return standing + count * (1 + SATURATION) / (count + SATURATION * length)
 
 
 def _places(body: str, text: str, unit: int, worth: float) -> list[tuple[int, int, float]]:
-    places = []
+    places: list[tuple[int, int, float]] = []
     place = body.find(text)
     while place >= 0 and len(places) < MOST_PLACES:
         places.append((place, unit, worth))

@@ -127,9 +127,8 @@ class Vault:
                 if name[0] == ".":
                     continue
                 if name[-3:] in _SUFFIXES and not entry.is_dir(follow_symlinks=False):
-                    stat: os.stat_result | None = entry.stat(follow_symlinks=False)
-                    if stat.st_mode & _KIND == _LINK:
-                        stat = self._linked(folder, name)
+                    own = entry.stat(follow_symlinks=False)
+                    stat = own if own.st_mode & _KIND != _LINK else self._linked(folder, name)
                     if stat is not None:
                         rows.append((name, stat.st_mode, stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns))
                 elif entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and self._enters(folder, name, linked)):
