@@ -4,7 +4,7 @@ Any text is a search, but for a few short forms that stand alone. Typed with col
 stray spaces, full stops and a phone's "smart" characters around them; those do not count. What is certainly no
 question is set aside, so that two machines do not answer each other:
 
-* nothing but punctuation, a reaction (up to three emoji, or ``Liked “…”`` as phones spell it out);
+* nothing but punctuation, a reaction (only faces, hands, hearts and marks; or ``Liked “…”`` as phones spell it out);
 * lines of our own shape: a numbered part (``2/5 `` and a part's worth of words), a list of hits with its footer,
   and our fixed sentences (`MARK`);
 * other programs' status lines: those that begin with a robot or bell, with ``pong``, ``auto-reply`` or ``[bot]``, or
@@ -105,6 +105,12 @@ _PART = re.compile(r"\*?([1-9][0-9]{0,3})/([1-9][0-9]{0,3}) ")
 _PART_BYTES = 60  # shorter than any part but the last, longer than a question that begins with a fraction
 _HITS = re.compile(r"\*?[1-9] [^\n]+\n(?:[^\n]*\n)*[1-9]/[1-9]\+?(?: m)?(?: ~[^\n]*)?\Z")
 _TAPBACK = re.compile(r"(?:liked|loved|disliked|laughed at|emphasized|questioned) \"", re.IGNORECASE)
+_REACTION = re.compile(
+    "[\U0001f600-\U0001f64f\U0001f910-\U0001f92f\U0001f970-\U0001f97a"  # faces
+    "\U0001f44a-\U0001f44f\U0001f4aa\u261d\u270a-\u270d"  # hands
+    "\u2764\u2665\U0001f493-\U0001f49f\U0001f5a4\U0001f90d\U0001f90e\U0001f9e1"  # hearts
+    "\u203c\u2049\u2705\u2714\u274c\u2753\u2757\U0001f44b\U0001f440\U0001f389\U0001f4a9\U0001f4af\U0001f525]"  # marks
+)
 _BOT = re.compile(r"[🤖🔔]|pong(?:\W*\Z|[^\n]*[0-9])|auto-?reply\b|\[bot\]", re.IGNORECASE)
 _SIGNAL = re.compile(r"\b(snr|rssi) ?[:=] ?-?[0-9]", re.IGNORECASE)
 END = "[end]"
@@ -164,7 +170,7 @@ def _set_aside(text: str) -> str:
     if is_ours(plain):
         return "own"
     line = one_line(plain.translate(_QUOTES))
-    if _TAPBACK.match(line) or _only_emoji(line):
+    if _TAPBACK.match(line) or _only_reactions(line):
         return "reaction"
     signals = {found[1].lower() for found in _SIGNAL.finditer(line)}
     return "bot" if _BOT.match(line) or len(signals) == 2 else ""
@@ -178,10 +184,10 @@ def is_ours(text: str) -> bool:
     return text.endswith(END) or text.startswith(MARK) or _HITS.match(text) is not None
 
 
-def _only_emoji(line: str) -> bool:
-    pictures = [char for char in line if unicodedata.category(char) == "So"]
+def _only_reactions(line: str) -> bool:
+    pictures = [char for char in line if _REACTION.match(char)]
     rest = [char for char in line if char not in pictures and not char.isspace() and not _decorates(char)]
-    return 0 < len(pictures) <= 9 and not rest
+    return bool(pictures) and not rest
 
 
 def _decorates(char: str) -> bool:

@@ -29,8 +29,9 @@ MOST_NUMBERED = 9
 """One digit names a hit."""
 
 _LEAST_EXCERPT = 24  # bytes; less than this says nothing, the name alone says more
-_PATH_BYTES = 28  # what a path may take when its name alone is shorter
-_NAME_BYTES = 48  # a longer file name is clipped
+_PATH_SHARE = 3  # a path may take one part in three of its hit's bytes
+_PATH_BYTES = 28  # what a path may take at most when its name alone is shorter
+_NAME_BYTES = 48  # a longer file name is clipped in any case
 _ASIDE_BYTES = 20
 _GENERIC = frozenset({"index", "readme", "_index", "untitled", "notes", "todo"})
 _ELLIPSIS = "…"
@@ -92,7 +93,7 @@ def passage_page(hit: Hit, frame: Frame) -> Page | None:
 
 def list_page(page: Sequence[Hit], shown: int, frame: Frame) -> Page:
     """The hits of `page`, which follow `shown` earlier ones, with equal room for each."""
-    names = paths([frame.redact(hit.path) for hit in page])
+    names = paths([frame.redact(hit.path) for hit in page], frame.budget // len(page) // _PATH_SHARE)
     heads = [f"{number} {name}" for number, name in enumerate(names, shown + 1)]
     last = shown + len(page)
     lines = _with_excerpts(page, heads, _room(heads, frame, last), frame.redact)
@@ -129,11 +130,14 @@ def excerpt(hit: Hit, room: int, redact: Redact = str) -> str:
     return clip(text, room).rstrip()
 
 
-def paths(full: Sequence[str]) -> list[str]:
-    """Each path as short as it may be: no ``.md``, no folders that all share, the name kept before any folder."""
+def paths(full: Sequence[str], room: int = _NAME_BYTES) -> list[str]:
+    """Each path as short as it may be: no ``.md``, no folders that all share, the name kept before any folder.
+
+    Folders are given while the path fits `room` bytes; what it takes to tell two notes apart is clipped there.
+    """
     split = [_without_suffix(one_line(path)).split("/") for path in full]
     shared = _shared_folders(split)
-    return [_shorten(parts, shared, _needed(parts, split)) for parts in split]
+    return [_shorten(parts, shared, _needed(parts, split), room) for parts in split]
 
 
 def _without_suffix(path: str) -> str:
@@ -160,12 +164,13 @@ def _needed(parts: list[str], others: Sequence[list[str]]) -> int:
     return len(parts)
 
 
-def _shorten(parts: list[str], shared: int, needed: int) -> str:
+def _shorten(parts: list[str], shared: int, needed: int, room: int) -> str:
     for first in range(min(shared, len(parts) - needed), len(parts) - needed + 1):
         short = (_ELLIPSIS + "/" if first > shared else "") + "/".join(parts[first:])
-        if byte_length(short) <= _PATH_BYTES:
+        if byte_length(short) <= min(room, _PATH_BYTES):
             return short
     short = "/".join(parts[-needed:])
-    if byte_length(short) <= _NAME_BYTES:
+    most = min(room, _NAME_BYTES)
+    if byte_length(short) <= most:
         return short
-    return clip(short, _NAME_BYTES - 3) + _ELLIPSIS
+    return clip(short, most - byte_length(_ELLIPSIS)) + _ELLIPSIS

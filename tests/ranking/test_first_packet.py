@@ -1,0 +1,35 @@
+"""One packet answers about every second question, and ``m`` most of the rest. Floors are a little under the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ranking.first_packet import Question, answers, measure, ours, plain, questions
+
+from search_core import SearchCore
+
+
+@pytest.fixture(scope="module")
+def core(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchCore]:
+    vault = SearchCore(str(shared_data / "vaults" / "notes"), cache_dir=str(tmp_path_factory.mktemp("cache")))
+    yield vault
+    vault.close()
+
+
+def test_the_first_packet_answers_and_more_helps(core: SearchCore, shared_data: Path) -> None:
+    asked = questions([shared_data / "questions" / "answers.jsonl"])
+    figures = measure(asked, ours(core))
+    assert figures.first >= 0.50, figures
+    assert figures.second >= 0.65, figures
+    plainly = measure(asked, plain(core, shared_data / "vaults" / "notes"))
+    assert figures.first >= 2 * plainly.first, (figures, plainly)
+
+
+@pytest.mark.parametrize(
+    ("packet", "right"),
+    [("1 a: Wait  45\nSECONDS", True), ("1 a: wait 4 5 seconds", False), ("1 b: run .import x", True), ("", False)],
+)
+def test_what_counts_as_an_answer(packet: str, right: bool) -> None:
+    assert answers(Question("how long", ("45 seconds", "`.import`")), packet) is right
