@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from search_core.excerpt_match import Found, Matcher, Unit, is_spelled_out, matcher
 from search_core.excerpt_segments import ELLIPSIS, Segment, segments_of, separator, shortened
-from search_core.graphemes import byte_length
+from search_core.graphemes import boundaries, byte_length
 from search_core.markdown_text import CODE, HEADING, ITEM, block_text, blocks, normalised
 from search_core.terms import fold
 
@@ -37,9 +37,12 @@ CODE_BONUS = 2.0  # for a line of code, when the question does not ask for a num
 LEAD_LOSS = 0.1  # of the score, when the first match is only at the end: what follows a match answers
 
 CODE_ROOM = 20  # bytes of a line of code that must fit to count
+CLAUSE_CHARS = 40  # how far before a match the clause may begin
+MIN_STEP_CHARS = 16  # between two places to begin within one segment
 MIN_TAIL_BYTES = 12  # less of a following segment than this is not worth its cut mark
 LARGE_NOTE_CHARS = 12_000  # above this only the most promising blocks are looked into
-BLOCKS_OF_LARGE = 60
+CHARS_OF_LARGE = 12_000
+LINE_COST = 40  # characters that a block counts for besides its own
 AFTER_CHARS = 400  # how much after a promising block is looked into as well
 
 _DIGIT = re.compile(r"\d")
@@ -107,7 +110,7 @@ class _Sight:
         for one in found:
             if one.start >= begin and not self._take_match(segment, one, begin):
                 break
-        if found and not self.digit:
+        if self.hits and not self.digit:
             after = _LIST_NUMBER_CHARS if segment.kind == ITEM and not begin else begin
             self.digit = _DIGIT.search(segment.text, after, begin + self.room) is not None
         self.code = self.code or (segment.kind == CODE and self.room > CODE_ROOM)
@@ -163,7 +166,13 @@ class _Note:
             return sum(values[unit] for unit in near[index]) + HEADING_SHARE * sum(values[unit] for unit in in_heading)
 
         matched = [index for index, units in enumerate(near) if units] or [0]
-        best = sorted(matched, key=promise, reverse=True)[:BLOCKS_OF_LARGE]
+        best: list[int] = []
+        room = CHARS_OF_LARGE
+        for index in sorted(matched, key=promise, reverse=True):
+            if room <= 0:
+                break
+            best.append(index)
+            room -= len(self.blocks[index].raw) + LINE_COST
         return self._with_what_follows(sorted(best))
 
     def _with_what_follows(self, chosen: list[int]) -> list[int]:
@@ -218,7 +227,7 @@ class _Note:
                 continue
             yield self._window(first, 0, max_bytes)
             if segment.size > max_bytes:
-                for char in _inner_starts(segment.text, found):
+                for char in _inner_starts(segment, found):
                     yield self._window(first, char, max_bytes)
 
     def _heading(self, segment: int) -> int:
@@ -256,18 +265,16 @@ class _Note:
         return worth + (0 if char or segment.is_cut else ALIGNED_BONUS)
 
     def render(self, window: Window, max_bytes: int) -> str:
-        """The text of a window, cut to the budget."""
-        text, complete = self._filled(window, max_bytes)
-        if complete:
-            text = self._with_lead(window, text, max_bytes)
-        return text
+        """The text of a window, cut to the budget, led by what stands over it when that says more and fits."""
+        lead = self._lead(window, max_bytes)
+        return lead + self._filled(window, max_bytes - byte_length(lead))
 
-    def _filled(self, window: Window, max_bytes: int) -> tuple[str, bool]:
-        """The segments from the window's start that fit, and whether nothing had to be cut."""
+    def _filled(self, window: Window, max_bytes: int) -> str:
+        """The segments from the window's start that fit; the last may be cut."""
         first = self.segments[window.first]
         text = _opening(first, self._earlier_start(window, max_bytes))
         if byte_length(text) > max_bytes:
-            return shortened(text, max_bytes), False
+            return shortened(text, max_bytes)
         for index in range(window.first + 1, len(self.segments)):
             if not self._runs_on(index):
                 break
@@ -275,9 +282,9 @@ class _Note:
             longer = text + separator(self.segments[index - 1], segment) + segment.text.lstrip()
             if byte_length(longer) > max_bytes:
                 enough = max_bytes - byte_length(text) >= MIN_TAIL_BYTES
-                return (shortened(longer, max_bytes) if enough else text), False
+                return shortened(longer, max_bytes) if enough else text
             text = longer
-        return text, True
+        return text
 
     def _earlier_start(self, window: Window, max_bytes: int) -> int:
         """Where to begin in a long last segment, so that its end does not leave the budget half used."""
@@ -286,23 +293,35 @@ class _Note:
             return char
         while True:
             earlier = text.rfind(" ", 0, max(0, char - 1)) + 1
-            if not earlier or byte_length(text[earlier:]) + len(ELLIPSIS.encode()) > max_bytes:
+            if (
+                not earlier
+                or not text[earlier].isalnum()
+                or byte_length(text[earlier:]) + len(ELLIPSIS.encode()) > max_bytes
+            ):
                 return char
             char = earlier
 
-    def _with_lead(self, window: Window, text: str, max_bytes: int) -> str:
-        """The header of the table or the heading before it, when that adds a word of the question and fits."""
+    def _lead(self, window: Window, max_bytes: int) -> str:
+        """The table's header or the heading over a window, when it has a word of the question that the window lacks.
+
+        It must leave room for all matches of the window, and for as much again as it takes.
+        """
         segment = self.segments[window.first]
         block = self.blocks[segment.block]
         if window.char or segment.kind == HEADING or not window.score:
-            return text
+            return ""
         shown = _best([one for index in range(window.first, window.last) for one in self.found[index]])
         for over in (block.header, block.heading):
             if over != segment.block and set(self._units_of(over)) - set(shown):
-                led = f"{block_text(self.blocks, over).rstrip(':')}: {text}"
-                if byte_length(led) <= max_bytes:
-                    return led
-        return text
+                lead = f"{block_text(self.blocks, over).rstrip(':')}: "
+                if self._needed(window) <= max_bytes - 2 * byte_length(lead):
+                    return lead
+        return ""
+
+    def _needed(self, window: Window) -> int:
+        """Bytes up to the end of the last segment with a match."""
+        matched = [index for index in range(window.first, window.last) if self.found[index]] or [window.first]
+        return sum(self.segments[index].size + 1 for index in range(window.first, matched[-1] + 1))
 
     def plain_index(self, max_bytes: int) -> int:
         """Where the best window begins in the plain text of the whole note."""
@@ -321,17 +340,19 @@ def _opening(segment: Segment, char: int) -> str:
     return text.removeprefix("- ") if segment.kind == ITEM else text
 
 
-def _inner_starts(text: str, found: list[Found]) -> Iterator[int]:
+def _inner_starts(segment: Segment, found: list[Found]) -> Iterator[int]:
     """Places to begin within a long segment: at a clause near before a match, or at the match."""
+    text = segment.text
+    allowed = None if segment.ascii else set(boundaries(text))
     done = 0
     for one in found:
         clause = one.start
-        for match in _CLAUSE.finditer(text, max(0, one.start - 40), one.start):
+        for match in _CLAUSE.finditer(text, max(0, one.start - CLAUSE_CHARS), one.start):
             clause = match.end()
         for char in (clause, one.start):
-            if char > done:
-                done = char
+            if char > done and (allowed is None or char in allowed):
                 yield char
+        done = max(done, one.start + MIN_STEP_CHARS)
 
 
 def _is_explained(text: str, one: Found) -> bool:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from search_core.graphemes import byte_length, clip
+from search_core.graphemes import boundaries, byte_length, chunk, clip
 from search_core.markdown_text import CODE, HEADING, Block, block_text
 from search_core.sentences import sentence_starts
 
 ELLIPSIS = "…"
 CODE_BREAK = " ¦ "  # stands for the end of a line of code: not a character of any shell
-SHORT_LINE_CHARS = 40  # not looked into for sentences
+SHORT_LINE_BYTES = 40  # not looked into for sentences
 MAX_SEGMENT_CHARS = 600  # longer sentences (minified code, base64) are cut, to keep the work linear
 
 
@@ -50,20 +50,24 @@ def segments_of(found: list[Block], chosen: Iterable[int]) -> Iterator[Segment]:
         kind = found[index].kind
         if not text:
             continue
-        whole = kind in (CODE, HEADING) or len(text) < SHORT_LINE_CHARS
+        whole = kind in (CODE, HEADING) or byte_length(text) < SHORT_LINE_BYTES
         starts = [0] if whole else sentence_starts(text)
-        for start, end in pairwise(_bounded([*starts, len(text)])):
+        for start, end in pairwise(_bounded(text, [*starts, len(text)])):
             part = text[start:end].rstrip()
             glue = " " if start and text[start - 1].isspace() else ""
             if part:
                 yield Segment(part, kind, index, start, byte_length(part), glue)
 
 
-def _bounded(starts: list[int]) -> list[int]:
+def _bounded(text: str, starts: list[int]) -> list[int]:
     """The same places, and more where two are too far apart."""
     if all(end - start <= MAX_SEGMENT_CHARS for start, end in pairwise(starts)):
         return starts
-    cuts = [cut for start, end in pairwise(starts) for cut in range(start, end, MAX_SEGMENT_CHARS)]
+    cuts: list[int] = []
+    for start, end in pairwise(starts):
+        cuts.append(start)
+        while end - cuts[-1] > MAX_SEGMENT_CHARS:
+            cuts.append(cuts[-1] + chunk(text, cuts[-1], MAX_SEGMENT_CHARS))
     return [*cuts, starts[-1]]
 
 
@@ -85,7 +89,8 @@ def shortened(text: str, max_bytes: int) -> str:
     mark = ELLIPSIS if max_bytes >= 2 * len(ELLIPSIS.encode()) else ""
     head = clip(text, max_bytes - len(mark.encode()))
     space = head.rfind(" ")
-    if text[len(head) : len(head) + 1] not in ("", " ") and space > len(head) * 3 // 4:
+    inside = text[len(head) : len(head) + 1] not in ("", " ")
+    if inside and space > len(head) * 3 // 4 and (head.isascii() or space in set(boundaries(head))):
         head = head[:space]
     head = head.rstrip()
     return head + mark if head else clip(text, max_bytes)

@@ -168,6 +168,19 @@ def split_point(text: str, max_bytes: int) -> int:
     return _whole_clusters(text, max_bytes) or max(1, _whole_code_points(text, max_bytes))
 
 
+def chunk(text: str, start: int, size: int) -> int:
+    """How many code points from `start` on, at most `size`, end between clusters; `size` within a giant cluster.
+
+    `start` must lie between clusters itself.
+    """
+    best = 0
+    for cut in boundaries(text[start : start + size + 1]):
+        if cut > size:
+            break
+        best = cut
+    return best or size
+
+
 def _whole_clusters(text: str, max_bytes: int) -> int:
     # A code point is at least one byte, so what is beyond this cannot fit; its end is never a fitting cut.
     head = text[: max_bytes + 1]

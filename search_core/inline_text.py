@@ -23,10 +23,10 @@ _EMBED = re.compile(r"!\[\[([^\[\]\n]{0,500})\]\]")
 _IMAGE = re.compile(
     r"!\[[^\[\]]{0,500}\](?:\([^()\n]{0,1000}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)|\[[^\[\]\n]{0,200}\])"
 )
-_WIKI = re.compile(r"\[\[([^\[\]|\n]{0,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_WIKI = re.compile(r"\[\[([^\[\]|\n]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
 _LINK = re.compile(
     r"\[([^\[\]]{0,1000})\]"
-    r"(?:\((?:[^()\s]|\([^()\s]{0,200}\)){0,1000}(?:\s{1,3}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'|\([^()\n]{0,300}\)))?\s{0,3}\)"
+    r"(?:\((?:<[^<>\n]{0,300}>|[^()\s]|\([^()\s]{0,200}\)){0,1000}(?:\s{1,3}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'|\([^()\n]{0,300}\)))?\s{0,3}\)"
     r"|\[[^\[\]\n]{0,200}\])(?:\{[^{}\n]{0,200}\})?"
 )
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,80}\]|\^\[([^\[\]\n]{0,500})\]")
@@ -69,7 +69,7 @@ _BREAKS = re.compile(r"<br\s{0,3}/?>", re.I)
 def plain_inline(raw: str) -> str:
     """`raw` (one paragraph, item or cell) without Markdown and HTML, white space folded; code spans exact."""
     if not _MARKED.search(raw):
-        return " ".join(raw.split())
+        return " ".join(raw.replace("\x00", "").split())
     kept: list[str] = []
     text = _without_marks(_protect(raw.replace("\x00", ""), kept), kept)
     if kept:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from search_core.graphemes import chunk
 from search_core.inline_text import plain_inline
 
 HEADING = "heading"
@@ -60,6 +62,7 @@ _COMMENT_MARKS = {"<!--": "-->", "%%": "%%"}
 _TAG_LINE = re.compile(r"[ \t]*<(/?)(script|style|template)\b", re.I)
 _CELL_EDGE = re.compile(r"(?<!\\)\|")
 _FRONT_MATTER_LINES = 400
+MAX_BLOCK_CHARS = 8000  # no paragraph that a person wrote is longer; minified code and base64 are
 
 
 def normalised(text: str) -> str:
@@ -165,7 +168,8 @@ class _Reader:
         """Lines of a fence without the indentation that they share."""
         margin = min((len(line) - len(line.lstrip()) for line in self.code), default=0)
         for line in self.code:
-            self._add(CODE, line[margin:])
+            for piece in _pieces(line[margin:]):
+                self._add(CODE, piece)
         self.code = []
 
     def _in_comment(self, line: str) -> None:
@@ -338,8 +342,9 @@ class _Reader:
     def _flush(self, *, keep_kind: bool = False) -> None:
         self.header = -1
         if self.paragraph:
-            raw = "\n".join(self.paragraph)
-            self._add(self.paragraph_kind, raw[:-1] if raw.endswith("\\") else raw, level=self.paragraph_level)
+            raw = "\n".join(self.paragraph).removesuffix("\\")
+            for piece in _pieces(raw):
+                self._add(self.paragraph_kind, piece, level=self.paragraph_level)
             self.paragraph = []
         if not keep_kind:
             self.paragraph_kind, self.paragraph_level = TEXT, 0
@@ -351,3 +356,15 @@ class _Reader:
 
     def _add(self, kind: str, raw: str, *, level: int = 0, header: int = -1) -> None:
         self.found.append(Block(kind, raw, level, self.heading, header))
+
+
+def _pieces(raw: str) -> Iterator[str]:
+    """A paragraph or line of usual length whole; an endless one cut, at white space when there is some."""
+    start = 0
+    while len(raw) - start > MAX_BLOCK_CHARS:
+        space = raw.rfind(" ", start + MAX_BLOCK_CHARS // 2, start + MAX_BLOCK_CHARS)
+        if space < 0 or not raw[space + 1].isalnum():
+            space = start + chunk(raw, start, MAX_BLOCK_CHARS)
+        yield raw[start:space]
+        start = space
+    yield raw[start:] if start else raw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _END = re.compile(
     r"[.!?…]+[\"'”’»)\]]*(?=\s)"  # Latin, Cyrillic, Greek: then white space
@@ -29,7 +30,8 @@ def sentence_starts(text: str) -> list[int]:
             continue
         while end < len(text) and text[end].isspace():
             end += 1
-        if end < len(text):
+        # A mark that belongs to the space or stop before it does not begin a sentence.
+        if end < len(text) and (text[end].isascii() or unicodedata.category(text[end])[0] not in "MC"):
             starts.append(end)
     return starts
 

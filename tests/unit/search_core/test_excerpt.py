@@ -1,0 +1,149 @@
+"""Which passage is shown for a budget of bytes, and that it is always a fair piece of the note."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from search_core.excerpt import Excerpts, Unit
+from search_core.excerpt_match import is_spelled_out
+from search_core.markdown_text import plain_text
+from search_core.terms import fold, words
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "excerpts.md"
+CASE = re.compile(
+    r"^## (?P<name>[^\n]+)\n\nquestion: (?P<query>[^\n]+)\nbytes: (?P<budget>\d+)\n\n"
+    r"~~~note\n(?P<note>.*?)\n~~~\n~~~excerpt\n(?P<excerpt>.*?)\n~~~$",
+    re.M | re.S,
+)
+COMMON = frozenset(("which", "what", "is", "the", "does", "how", "long", "may", "to", "use", "a"))
+
+
+def units_of(query: str) -> list[Unit]:
+    """The question's words, all of equal weight but the commonest; the ranking has better weights."""
+    pieces = [" ".join(words(fold(piece))) for piece in query.split() if fold(piece) not in COMMON]
+    return [Unit(((piece, 1.0),), 5.0) for piece in pieces if piece]
+
+
+def excerpts(note: str, query: str) -> Excerpts:
+    return Excerpts(note, units_of(query), query)
+
+
+CASES = [pytest.param(case, id=case["name"]) for case in CASE.finditer(GOLDEN.read_text(encoding="utf-8"))]
+
+
+def test_every_golden_case_is_read() -> None:
+    assert len(CASES) == GOLDEN.read_text(encoding="utf-8").count("\nquestion: ")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden(case: re.Match[str]) -> None:
+    assert excerpts(case["note"], case["query"]).cut(int(case["budget"])) == case["excerpt"]
+
+
+NOTE = """# Bees
+
+Bees sleep in winter. The hive stays at 35 degrees.
+
+## Feeding
+
+Sugar syrup is mixed two to one. Feed bees in autumn, never in spring.
+
+## Swarms
+
+A swarm of bees hangs in a tree for a day.
+"""
+
+
+def test_windows_do_not_repeat_each_other() -> None:
+    found = excerpts(NOTE, "bees swarm autumn").windows(60, 5)
+    sentences = [s for text in found for s in re.split(r"(?<=\.)\s", text.rstrip("…")) if len(s) > 20]
+    assert len(found) >= 2
+    assert len(sentences) == len(set(sentences))
+
+
+def test_reading_begins_where_the_best_passage_begins() -> None:
+    start = excerpts(NOTE, "syrup autumn").start_of_best()
+    assert plain_text(NOTE)[start:].startswith("Sugar syrup is mixed")
+
+
+def test_reading_begins_at_the_start_when_nothing_matches() -> None:
+    assert excerpts(NOTE, "zebra").start_of_best() == 0
+
+
+def test_empty_notes_and_budgets_give_nothing() -> None:
+    assert excerpts("", "bees").cut(100) == ""
+    assert excerpts("---\ntitle: x\n---\n", "bees").cut(100) == ""
+    assert excerpts(NOTE, "bees").cut(0) == ""
+    assert Excerpts(NOTE, []).cut(40) == "Bees sleep in winter. The hive stays…"
+
+
+def test_nfd_notes_and_positions_agree() -> None:
+    note = "Erste Zeile über nichts.\n\nDas Café öffnet früh.\n"
+    assert excerpts(note, "cafe offnet").cut(60) == "Das Café öffnet früh."
+
+
+def test_a_long_sentence_is_cut_near_the_match() -> None:
+    note = "Once " + "and again " * 40 + "the wrench lies under the stairs."
+    text = excerpts(note, "wrench").cut(60)
+    assert "wrench lies under the stairs." in text
+    assert text.startswith("…")
+
+
+def test_a_large_note_is_answered_from_any_place() -> None:
+    filler = "Nothing of interest stands in this paragraph about weather and walks.\n\n"
+    note = filler * 2000 + "## Cellar\n\nThe fuse is rated 16 ampere.\n\n" + filler * 2000
+    found = excerpts(note, "cellar fuse rating")
+    assert found.cut(80).startswith("Cellar: The fuse is rated 16 ampere.")
+    assert plain_text(note)[found.start_of_best() :].startswith("The fuse is rated")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("SNR (Signal-to-Noise Ratio): clarity", "SNR"),
+        ("the Team Awareness Kit (TAK) ecosystem", "TAK"),
+        ("CoT stands for Cursor on Target.", "CoT"),
+        ("PKC: Public Key Cryptography", "PKC"),
+    ],
+)
+def test_an_abbreviation_that_is_written_out_is_known(text: str, word: str) -> None:
+    start = text.index(word)
+    assert is_spelled_out(text, start, start + len(word))
+
+
+@pytest.mark.parametrize("text", ["SNR above the limit", "SNR (see below)", "SNR is good", "a chat with TAK users"])
+def test_other_abbreviations_are_not(text: str) -> None:
+    start = text.index("TAK") if "TAK" in text else 0
+    assert not is_spelled_out(text, start, start + 3)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["bees ", "bees,", "bees. ", "bees\n", "- bees\n", "# bees\n", "|bees|\n|-|\n", "`bees`", "bees蜂", "```\nbees\n"],
+)
+def test_cost_grows_with_the_note_and_not_with_its_square(piece: str) -> None:
+    def cost(size: int) -> float:
+        note = piece * (size // len(piece))
+        before = time.process_time()
+        excerpts(note, "bees").windows(150, 3)
+        return time.process_time() - before
+
+    cost(2_000)
+    small = max(min(cost(15_000), cost(15_000)), 0.002)
+    assert cost(120_000) < 40 * small  # eightfold the text; a square would be 64-fold
+
+
+def test_importing_is_light() -> None:
+    heavy = {"dataclasses", "pathlib", "asyncio", "inspect"}
+    probe = "import sys; before = set(sys.modules); import search_core.excerpt;print(*(set(sys.modules) - before))"
+    import subprocess  # a fresh interpreter is the only honest witness
+
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", probe], capture_output=True, text=True, check=True, cwd=GOLDEN.parents[2]
+    )
+    assert not heavy & set(done.stdout.split())
