@@ -37,6 +37,7 @@ class Vocabulary(Protocol):
 
     def frequency(self, expression: str) -> int: ...
     def word_frequency(self, word: str) -> int: ...
+    def known_of(self, words: list[str]) -> list[str]: ...
     def words_from(self, start: str, shortest: int = 0, longest: int = 99) -> Iterator[tuple[str, int]]: ...
 
 
@@ -164,13 +165,13 @@ def _inflections(word: str, vocabulary: Vocabulary, *, same_stem: bool = False) 
 def _mended(word: str, vocabulary: Vocabulary) -> Iterator[tuple[str, float]]:
     most = 2 if len(word) >= 8 else 1
     letters = frozenset(word)
-    near = []
+    near: list[tuple[int, str]] = []
     for other, _ in vocabulary.words_from(word[0], len(word) - most, len(word) + most):
         if len(letters.difference(other)) <= most:
             distance = edits(word, other, most)
             if 0 < distance <= most:
                 near.append((distance, other))
-    near += [(1, other) for other in _first_letter_mended(word) if vocabulary.word_frequency(other)]
+    near += [(1, other) for other in vocabulary.known_of(list(_first_letter_mended(word)))]
     for distance, other in sorted(near)[:MOST_FORMS]:
         yield other, ONE_EDIT if distance == 1 else TWO_EDITS
 

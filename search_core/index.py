@@ -297,6 +297,11 @@ class Index:
         row = self._db.execute("SELECT doc FROM vocabulary WHERE term = ?", (word,)).fetchone()
         return 0 if row is None else int(row[0]) if scope == EVERYTHING else self.count(f'"{word}"', scope)
 
+    def known_of(self, words: list[str]) -> list[str]:
+        """Those that some note has, scopes aside."""
+        marks = ",".join("?" * len(words))
+        return [row[0] for row in self._db.execute(f"SELECT term FROM vocabulary WHERE term IN ({marks})", words)]
+
     def words_from(self, start: str, shortest: int, longest: int) -> Iterator[tuple[str, int]]:
         """The words that begin with `start`, and how many notes have each, scopes aside."""
         return self._db.execute(

@@ -51,6 +51,10 @@ class _Words:
             self._counts[key] = self._index.word_frequency(word, self._scope)
         return self._counts[key]
 
+    def known_of(self, words: list[str]) -> list[str]:
+        found = self._index.known_of(words)
+        return found if self._scope == EVERYTHING else [word for word in found if self.word_frequency(word)]
+
     def words_from(self, start: str, shortest: int = 0, longest: int = 99) -> Iterator[tuple[str, int]]:
         rows = self._index.words_from(start, shortest, longest)
         if self._scope == EVERYTHING:
