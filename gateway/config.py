@@ -62,14 +62,23 @@ class Config:
 
 def load_config(path: str | Path) -> Config:
     """Read and check the file. Raises ConfigError with every mistake in it."""
+    config, problems = examine_config(path)
+    if problems:
+        raise ConfigError(str(config.file), problems)
+    return config
+
+
+def examine_config(path: str | Path) -> tuple[Config, tuple[Problem, ...]]:
+    """What the file says, with the default for whatever is wrong in it, and all that is wrong.
+
+    For those who look rather than serve. Raises ConfigError when it cannot be read as TOML at all.
+    """
     file = Path(path).expanduser()
     problems: list[Problem] = []
     root = Table.root(_parse(file), problems)
     config = _build(file, root)
     root.close()
-    if problems:
-        raise ConfigError(str(file), problems)
-    return config
+    return config, tuple(problems)
 
 
 def _parse(file: Path) -> dict[str, Any]:

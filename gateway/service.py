@@ -112,7 +112,7 @@ class Service:
         self._overflow_lock = threading.Lock()
         self.budget = AirtimeBudget(rules.airtime)
         self.outbox = Outbox(rules.delivery, self.budget, new_packet_id)
-        self._board = Board(clock.now())
+        self._board = Board(clock.now(), frozenset(handheld.node for handheld in rules.access.handhelds))
         self._delivery = Delivery(self.outbox, radio, store, clock)
         self._delivery.on_over = self._on_over
         self._intake = Intake(rules.access, rules.questions, self._delivery.is_open)

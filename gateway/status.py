@@ -40,7 +40,9 @@ COUNTERS_LIMIT = 100
 class Board:
     """Counts and times; nothing here decides anything."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, keep: frozenset[int] = frozenset()) -> None:
+        """`keep` are nodes that are remembered however many others there are."""
+        self._keep = keep
         self._started = now
         self._link_up = False
         self._link_since = now
@@ -75,8 +77,9 @@ class Board:
         self._nodes[seen.node] = seen
         if before is None or (before.key, before.long_name) != (seen.key, seen.long_name):
             self._radio_news = True
-        if len(self._nodes) > NODES_LIMIT:
-            del self._nodes[min(self._nodes, key=lambda node: self._nodes[node].last_heard)]
+        if len(self._nodes) > NODES_LIMIT + len(self._keep):
+            others = self._nodes.keys() - self._keep
+            del self._nodes[min(others, key=lambda node: self._nodes[node].last_heard)]
 
     def note_engine(self, engine: str) -> None:
         """Who answered the last search."""

@@ -123,8 +123,10 @@ class Store:
         store = cls.__new__(cls)
         store._directory, store._flush, store.set_aside = directory, False, None
         with _mapped():
-            if not file.exists():  # Raises PermissionError when the directory may not be entered.
-                raise StoreTrouble(f"there is no state file in {directory}", absent=True)
+            try:
+                file.stat()
+            except FileNotFoundError as error:
+                raise StoreTrouble(f"there is no state file in {directory}", absent=True) from error
             store._connection = sqlite3.connect(
                 f"{file.absolute().as_uri()}?mode=ro",
                 uri=True,
