@@ -17,7 +17,7 @@ from typing import NamedTuple
 from search_core.excerpt_match import Found, Matcher, Unit, is_spelled_out, matcher
 from search_core.excerpt_segments import ELLIPSIS, Segment, segments_of, separator, shortened
 from search_core.graphemes import boundaries, byte_length
-from search_core.markdown_text import CODE, HEADING, ITEM, block_text, blocks, normalised
+from search_core.markdown_text import CODE, HEADING, ITEM, TABLE, block_text, blocks, normalised
 from search_core.terms import fold
 
 __all__ = ["Excerpts", "Unit"]
@@ -110,7 +110,7 @@ class _Sight:
         for one in found:
             if one.start >= begin and not self._take_match(segment, one, begin):
                 break
-        if self.hits and not self.digit:
+        if (found or (self.hits and segment.kind == TABLE)) and not self.digit:
             after = _LIST_NUMBER_CHARS if segment.kind == ITEM and not begin else begin
             self.digit = _DIGIT.search(segment.text, after, begin + self.room) is not None
         self.code = self.code or (segment.kind == CODE and self.room > CODE_ROOM)

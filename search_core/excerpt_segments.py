@@ -28,15 +28,12 @@ class Segment(NamedTuple):
     """Bytes."""
     glue: str
     """What stands between it and the segment before it in the same block."""
+    is_cut: bool
+    """Whether it begins within an overlong sentence."""
 
     @property
     def ascii(self) -> bool:
         return self.size == len(self.text)
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether it begins within a word of an overlong line."""
-        return self.start > 0 and not self.glue
 
     def byte_offset(self, begin: int, end: int) -> int:
         """Bytes of the text between two indices."""
@@ -52,11 +49,12 @@ def segments_of(found: list[Block], chosen: Iterable[int]) -> Iterator[Segment]:
             continue
         whole = kind in (CODE, HEADING) or byte_length(text) < SHORT_LINE_BYTES
         starts = [0] if whole else sentence_starts(text)
+        natural = set(starts)
         for start, end in pairwise(_bounded(text, [*starts, len(text)])):
             part = text[start:end].rstrip()
             glue = " " if start and text[start - 1].isspace() else ""
             if part:
-                yield Segment(part, kind, index, start, byte_length(part), glue)
+                yield Segment(part, kind, index, start, byte_length(part), glue, start not in natural)
 
 
 def _bounded(text: str, starts: list[int]) -> list[int]:
