@@ -7,6 +7,7 @@ into a reply and the session as it is afterwards. Nothing of the notes is kept b
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from gateway.protocol import sentences
@@ -34,6 +35,7 @@ __all__ = ["Place", "Session", "compose", "expired", "plan"]
 CHANGED = "(changed) "
 """Before the words of each part once the note is not what it was when its reading began."""
 
+_BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)*\n")
 _KNOWN_STATUS = Status()
 
 
@@ -194,10 +196,14 @@ def _read(command: Command, session: Session, reading: Reading, budget: int, red
 
 
 def _as_sent(reading: Reading, redact: Redact) -> tuple[str, int]:
-    """The text without secrets and tricks, and where its passage begins."""
-    text = for_air(redact(reading.text))
-    before = for_air(redact(reading.text[: reading.start]))
+    """The text without secrets, tricks and blank lines, and where its passage begins."""
+    text = _compact(redact(reading.text))
+    before = _compact(redact(reading.text[: reading.start]))
     return text, len(before) if text.startswith(before) else min(reading.start, len(text))
+
+
+def _compact(text: str) -> str:
+    return _BLANK_LINES.sub("\n", for_air(text))
 
 
 def _chosen(command: Command, place: Place | None, first: int, count: int) -> range:

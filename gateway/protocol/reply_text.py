@@ -35,6 +35,7 @@ _NAME_BYTES = 48  # a longer file name is clipped in any case
 _ASIDE_BYTES = 20
 _GENERIC = frozenset({"index", "readme", "_index", "untitled", "notes", "todo"})
 _ELLIPSIS = "…"
+_SEPARATORS = ":.–—·|-"
 
 
 class Frame(NamedTuple):
@@ -122,12 +123,19 @@ def _with_excerpts(page: Sequence[Hit], heads: Sequence[str], room: int, redact:
 def excerpt(hit: Hit, room: int, redact: Redact = str) -> str:
     """The best passage in at most `room` bytes, on one line, without the title that stands before it already."""
     text = one_line(redact(hit.cut(room)))
-    title = one_line(hit.basename.removesuffix(".md"))
-    if title and text.casefold().startswith(title.casefold()):
-        longer = one_line(redact(hit.cut(room + byte_length(title))))
-        if longer.casefold().startswith(title.casefold()):
-            text = longer[len(title) :].lstrip(" :.-–—·")
+    rest = _after_title(text, hit)
+    if rest:
+        text = _after_title(one_line(redact(hit.cut(room + byte_length(text) - byte_length(rest)))), hit) or rest
     return clip(text, room).rstrip()
+
+
+def _after_title(text: str, hit: Hit) -> str:
+    """What follows a title that stands apart (``Stove: …``); empty when it is part of the sentence."""
+    title = one_line(hit.basename.removesuffix(".md"))
+    rest = text[len(title) :].lstrip()
+    if not title or text[: len(title)].casefold() != title.casefold() or rest[:1] not in _SEPARATORS:
+        return ""
+    return rest.lstrip(_SEPARATORS + " ")
 
 
 def paths(full: Sequence[str], room: int = _NAME_BYTES) -> list[str]:
