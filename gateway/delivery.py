@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from gateway.clock import Clock
@@ -12,6 +13,8 @@ from gateway.protocol.outbox import Outbox
 from gateway.radio.port import Radio, RadioRejected, RadioUnavailable
 from gateway.service_log import ServiceLog
 from gateway.store import Store
+
+log = logging.getLogger("meshseek.service")
 
 Action = Callable[[], None]
 
@@ -89,7 +92,12 @@ class Delivery:
         while self._after:
             actions, self._after = self._after, []
             for action in actions:
-                action()
+                try:
+                    action()
+                except Exception as error:
+                    # One packet or request is lost to its deadline; the loop goes on.
+                    log.error("event=bug in=action error=%s", type(error).__name__)
+                    log.debug("event=bug", exc_info=True)
             self.journal.commit()
 
     def _hand_over(self, packet: OutgoingPacket) -> None:

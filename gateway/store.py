@@ -157,7 +157,10 @@ class Store:
                 connection.execute("PRAGMA secure_delete = ON")
                 if (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                     raise StoreTrouble(f"the state file is damaged: {found}", damaged=True)
-                migrate(connection)
+                try:
+                    migrate(connection)
+                except ValueError as error:
+                    raise StoreTrouble(str(error), damaged=True) from error
             except BaseException:
                 connection.close()
                 raise
@@ -373,6 +376,8 @@ def _mapped() -> Iterator[None]:
         raise StoreTrouble(f"the state file cannot be used: {error}", damaged=damaged) from error
     except OSError as error:
         raise StoreTrouble(f"the state directory cannot be used: {error.strerror or error}") from error
+    except (ValueError, OverflowError) as error:
+        raise StoreTrouble(f"a value cannot be stored: {type(error).__name__}") from error
 
 
 def _private_file(directory: Path) -> Path:

@@ -16,16 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from gateway.protocol import airtime
-from gateway.protocol.answers import (
-    AnnounceKeys,
-    Answer,
-    Attempt,
-    Change,
-    Moved,
-    Send,
-    Stage,
-    Tell,
-)
+from gateway.protocol.answers import AnnounceKeys, Answer, Attempt, Change, Moved, Send, Stage, Tell
 from gateway.protocol.budget import AirtimeBudget
 from gateway.protocol.flights import Flight, Flights, was_sent
 from gateway.protocol.messages import BROADCAST, DeliveryReport, QueueStatus, SendFailed
@@ -64,8 +55,9 @@ class Outbox:
         self._flights = Flights(budget)
         self._served: dict[int, float] = {}
         self._last_text = float("-inf")
-        self._paused_until = float("-inf")
         self._link = False
+        self.paused_until = float("-inf")
+        """Nothing is sent before."""
         self.own_node = 0
         self.strangers = 0
         """Results for packets we never sent."""
@@ -82,10 +74,6 @@ class Outbox:
     def flying(self) -> int:
         return len(self._flights)
 
-    @property
-    def paused_until(self) -> float:
-        return self._paused_until
-
     def parts_waiting(self) -> int:
         """Parts still to be sent, parked ones left out."""
         return sum(len(a.parts) - a.part for a in self._answers.values() if a.stage is Stage.WAITING)
@@ -94,10 +82,7 @@ class Outbox:
 
     def add(self, answer: Answer, now: float) -> list[Change]:
         """Take an answer for delivery. What was still to be sent of this node's older ones is dropped."""
-        changes: list[Change] = []
-        for older in self._of_node(answer.node):
-            if older.question < answer.question and older.replaceable and older.stage is not Stage.PARKED:
-                changes += self._drop(older, "newer-question")
+        changes = self.drop_older(answer.node, answer.question)
         self._answers[answer.question] = answer
         return [*changes, Moved(answer), *self._make_room(now)]
 
@@ -108,7 +93,8 @@ class Outbox:
     def drop_older(self, node: int, question: int) -> list[Change]:
         """A newer question was asked: what is still to be sent of older answers is not wanted any more."""
         older = [a for a in self._of_node(node) if a.question < question and a.replaceable]
-        return [c for answer in older if answer.stage is not Stage.PARKED for c in self._drop(answer, "newer-question")]
+        unparked = [a for a in older if a.stage is not Stage.PARKED]
+        return [change for answer in unparked for change in self._drop(answer, "newer-question")]
 
     def on_report(self, report: DeliveryReport, now: float) -> list[Change]:
         """A result from the routing topic; ids that are not ours, and reporters that cannot know, are ignored."""
@@ -177,7 +163,7 @@ class Outbox:
 
     def pause(self, seconds: float, now: float) -> None:
         """The radio may not transmit for so long."""
-        self._paused_until = max(self._paused_until, now + seconds)
+        self.paused_until = max(self.paused_until, now + seconds)
 
     def restore(self, answers: Iterable[Answer], attempts: Iterable[Attempt], now: float) -> None:
         """Go on after a restart. `attempts` in order of time; the last of a flying answer may still be answered."""
@@ -233,20 +219,20 @@ class Outbox:
         return changes
 
     def _next(self, now: float) -> Send | None:
-        if not self._link or now < max(self._last_text + TEXT_GAP_SECONDS, self._paused_until):
+        if not self._link or now < max(self._last_text + TEXT_GAP_SECONDS, self.paused_until):
             return None
         if not self._flights.may_send(now):
             return None
         busy = self._flights.nodes()
-        due = [a for a in self._answers.values() if self._is_due(a, now) and a.node not in busy]
-        for answer in sorted(due, key=lambda a: (self._served.get(a.node, 0.0), -a.question)):
+        newest: dict[int, Answer] = {}
+        for answer in self._answers.values():
+            if answer.stage is Stage.WAITING and now >= answer.not_before and answer.node not in busy:
+                newest[answer.node] = max(answer, newest.get(answer.node, answer), key=lambda a: a.question)
+        for answer in sorted(newest.values(), key=lambda a: (self._served.get(a.node, float("-inf")), a.question)):
             send = self._hand_over_or_none(answer, now)
             if send is not None:
                 return send
         return None
-
-    def _is_due(self, answer: Answer, now: float) -> bool:
-        return answer.stage is Stage.WAITING and now >= answer.not_before
 
     def _hand_over_or_none(self, answer: Answer, now: float) -> Send | None:
         """The next part as a packet, unless the budget has no room for it."""
@@ -271,7 +257,7 @@ class Outbox:
     def _wake(self, now: float) -> float:
         times = [now + LOOK_AGAIN, *self._flights.times(now)]
         if self._link:
-            ready = max(self._last_text + TEXT_GAP_SECONDS, self._paused_until)
+            ready = max(self._last_text + TEXT_GAP_SECONDS, self.paused_until)
             waiting = [max(ready, a.not_before) for a in self._answers.values() if a.stage is Stage.WAITING]
             times += [t for t in waiting if t > now]
         return max(min(times), now)
