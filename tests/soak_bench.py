@@ -38,6 +38,8 @@ from search_core.omnisearch_place import OmnisearchSettings
 SPEED = 8.0
 """Mesh seconds per real second; the gateway and the library run in real time."""
 FLOOD_PER_SECOND = 50
+ASK_SECONDS = 3.0
+"""Mean time between two questions; the gateway answers one in 2.5 s at most."""
 PATIENCE_SECONDS = 30.0
 """After which somebody asks again although no answer came."""
 GATEWAY, FIRST_HANDHELD = 0xAA01, 0xBB02
@@ -259,8 +261,11 @@ def stray_packet(source: random.Random) -> bytes:
     return bytes(mesh_pb2.FromRadio(packet=packet).SerializeToString())
 
 
-def soak(seed: int, seconds: float, folder: Path, settle_seconds: float = 120.0, ask_every: float = 3.0) -> Result:
-    """Run for `seconds` of real time, then let it come to rest. The pseudo-terminal and the state are in `folder`."""
+def soak(seed: int, seconds: float, folder: Path, settle_seconds: float = 120.0, calm: float = 5.0) -> Result:
+    """Run for `seconds` of real time, then let it come to rest. The pseudo-terminal and the state are in `folder`.
+
+    `calm` is the mean time between two faults, seconds.
+    """
     run = Soak(seed, folder)
     quiet = logging.getLogger("meshseek")
     nowhere = logging.NullHandler()
@@ -268,7 +273,7 @@ def soak(seed: int, seconds: float, folder: Path, settle_seconds: float = 120.0,
     quiet.propagate = False
     try:
         with run.running() as radio:
-            _go(run, radio, seconds, ask_every)
+            _go(run, radio, seconds, calm)
             run.settle(radio, settle_seconds)
             run.result.unanswered = run.open_questions(radio)
     finally:
@@ -277,16 +282,16 @@ def soak(seed: int, seconds: float, folder: Path, settle_seconds: float = 120.0,
     return run.result
 
 
-def _go(run: Soak, radio: Watched, seconds: float, ask_every: float) -> None:
+def _go(run: Soak, radio: Watched, seconds: float, calm: float) -> None:
     started = time.monotonic()
     every = max(1.0, min(60.0, seconds / 10))
-    next_ask, next_fault, next_sample = started, started + 2, started + min(60.0, seconds / 4)
+    next_ask, next_fault, next_sample = started, started + min(2.0, calm), started + min(60.0, seconds / 4)
 
     def turn() -> None:
         nonlocal next_ask, next_sample
         now = time.monotonic()
         if now >= next_ask:
-            next_ask = now + run.random.uniform(0.7, 1.3) * ask_every
+            next_ask = now + run.random.uniform(0.7, 1.3) * ASK_SECONDS
             run.ask()
         if now >= next_sample and radio.state is LinkState.UP:
             next_sample = now + every
@@ -302,4 +307,4 @@ def _go(run: Soak, radio: Watched, seconds: float, ask_every: float) -> None:
         pause(0.05)
         if time.monotonic() >= next_fault:
             run.break_something(pause)
-            next_fault = time.monotonic() + run.random.uniform(2, 8)
+            next_fault = time.monotonic() + run.random.uniform(0.4, 1.6) * calm
