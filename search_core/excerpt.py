@@ -97,7 +97,8 @@ class Excerpts:
 class _Sight:
     """What of a window fits its budget: filled segment by segment."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, finder: Matcher) -> None:
+        self.finder = finder
         self.budget = self.room = max_bytes
         self.best: dict[int, float] = {}
         self.hits = 0
@@ -124,18 +125,19 @@ class _Sight:
             self.lead = max(0, self.budget - self.room + offset - (one.end - one.start))
         self.hits += 1
         self.best[one.unit] = max(one.weight, self.best.get(one.unit, 0))
-        self.explained = self.explained or _is_explained(segment.text, one)
-        self.spelled_out = self.spelled_out or is_spelled_out(segment.text, one.start, one.end)
+        if self.finder.asks_meaning:
+            self.explained = self.explained or _is_explained(segment.text, one)
+            self.spelled_out = self.spelled_out or is_spelled_out(segment.text, one.start, one.end)
         return True
 
-    def bonus(self, finder: Matcher) -> float:
+    def bonus(self) -> float:
         """For what kind of answer is in sight, by what kind is asked for."""
         bonus = HIT_BONUS * self.hits
-        if finder.asks_number:
+        if self.finder.asks_number:
             bonus += NUMBER_BONUS * self.digit
         else:
             bonus += CODE_BONUS * self.code
-        if finder.asks_meaning:
+        if self.finder.asks_meaning:
             bonus += MEANING_BONUS * self.explained + SPELLED_BONUS * self.spelled_out
         return bonus
 
@@ -146,7 +148,8 @@ class _Note:
         self.blocks = blocks(text)
         self._block_units: dict[int, dict[int, float]] = {-1: {}}
         self.segments = list(segments_of(self.blocks, self._worth_reading(len(text))))
-        self.found = [finder.find(segment.text) for segment in self.segments]
+        self.compounds = finder.compounds(fold("\n".join(segment.text for segment in self.segments)))
+        self.found = [finder.find(segment.text, self.compounds) for segment in self.segments]
         self.values = self._values()
 
     def _worth_reading(self, size: int) -> list[int]:
@@ -234,12 +237,12 @@ class _Note:
         return self.blocks[self.segments[segment].block].heading
 
     def _window(self, first: int, char: int, max_bytes: int) -> Window:
-        sight = _Sight(max_bytes)
+        sight = _Sight(max_bytes, self.finder)
         last = first
         while last < len(self.segments) and sight.room > 0 and (last == first or self._runs_on(last)):
             sight.take(self.segments[last], self.found[last], char if last == first else 0)
             last += 1
-        score = self._worth(first, char, sight.best) + sight.bonus(self.finder)
+        score = self._worth(first, char, sight.best) + sight.bonus()
         return Window(score * (1 - LEAD_LOSS * sight.lead / max(1, max_bytes)), first, char, last)
 
     def _runs_on(self, index: int) -> bool:

@@ -35,6 +35,8 @@ _TOKEN = re.compile(
 )
 _ASCII_TOKEN = re.compile("[A-Za-z0-9]+")
 _BETWEEN = "[-_.:@+/ ]?"
+_SQUEEZE = str.maketrans("", "", "-_.:@+/ ")
+HEAD_CHARS = 4  # enough to tell most words apart, few enough for stems
 
 _INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]")
 _OPENS_SPELLING = re.compile(r"[\"'”»]?\s?(?:\(|[—–:=·]|(?:is|means|stands for)\b)\s?[\"'“«]?", re.I)
@@ -72,11 +74,10 @@ class Matcher:
         for number, unit in enumerate(units):
             for form, weight in unit.forms:
                 self._learn(number, form, weight)
-        heads = "|".join(sorted({_head(word) for word in (*self._words, *self._phrases, *self._stems)}))
-        self._near = re.compile(heads) if heads else None
-        self._starts = re.compile(f"(?<![a-z0-9])(?:{heads})[a-z0-9]*") if heads else None
-        joined = "|".join(_BETWEEN.join(map(re.escape, word)) for word in sorted(self._joined))
-        self._compound = re.compile(rf"(?<![^\W_])(?:{joined})(?![^\W_])") if joined else None
+        # A quick test that misses no line with a match: the first letters of every form.
+        heads = {re.escape(word[:HEAD_CHARS]) for word in (*self._words, *self._phrases, *self._stems)}
+        self._near = re.compile("|".join(sorted(heads))) if heads else None
+        self._spelt: dict[str, re.Pattern[str]] = {}
         self._known: dict[str, list[tuple[int, float]]] = {}
 
     def _learn(self, unit: int, form: str, weight: float) -> None:
@@ -92,35 +93,48 @@ class Matcher:
         elif parts:
             self._phrases.setdefault(parts[0], []).append((parts, unit, weight))
 
-    def may_match(self, folded: str) -> bool:
-        """A quick test that misses no line with a match: whether it has the first letters of any form."""
-        return self._near is not None and self._near.search(folded) is not None
+    def compounds(self, folded: str) -> tuple[re.Pattern[str], ...]:
+        """What finds the words that folded text has with separators inside (``lto4`` as ``lto-4``); mostly nothing."""
+        squeezed = folded.translate(_SQUEEZE)
+        words = [word for word in self._joined if squeezed.count(word) > folded.count(word)]
+        for word in words:
+            if word not in self._spelt:
+                letters = _BETWEEN.join(map(re.escape, word))
+                self._spelt[word] = re.compile(rf"(?<![^\W_]){letters}(?![^\W_])")
+        return tuple(self._spelt[word] for word in words)
 
     def units_near(self, folded: str) -> set[int]:
-        """Roughly which units a line of folded text has; for choosing among very many lines."""
-        if self._starts is None or not self.may_match(folded):
-            return set()
-        return {unit for match in self._starts.finditer(folded) for unit, _ in self._of_word(match[0])}
+        """Which units a line of folded text has as plain words; for choosing among very many lines."""
+        return {unit for word, _, _ in self._near_words(folded) for unit, _ in self._of_word(word)}
 
-    def find(self, text: str) -> list[Found]:
-        """Every place in `text` where a form of a unit stands, in order."""
+    def _near_words(self, folded: str) -> Iterator[tuple[str, int, int]]:
+        """The words of folded text that begin like a form; ends are those of ASCII words."""
+        if self._near is None:
+            return
+        for match in self._near.finditer(folded):
+            start = match.start()
+            before = folded[start - 1 : start]
+            if not before.isalnum() or not before.isascii():
+                word = _ASCII_TOKEN.match(folded, start)
+                end = word.end() if word else match.end()
+                yield folded[start:end], start, end
+
+    def find(self, text: str, compounds: tuple[re.Pattern[str], ...] = ()) -> list[Found]:
+        """Every place in `text` where a form of a unit stands, in order; `compounds` as of the whole note."""
         folded = fold(text)
-        if not self.may_match(folded):
-            return []
         found: list[Found] = []
-        if not text.isascii():
-            self._find_tokens(list(_tokens(text)), found)
-        elif self._starts is not None:
-            for match in self._starts.finditer(folded):
-                start, end = match.span()
-                found += [Found(start, end, unit, weight) for unit, weight in self._of_word(match[0])]
-                for parts, unit, weight in self._phrases.get(match[0], ()):
+        if text.isascii():
+            for word, start, end in self._near_words(folded):
+                found += [Found(start, end, unit, weight) for unit, weight in self._of_word(word)]
+                for parts, unit, weight in self._phrases.get(word, ()):
                     last = _phrase_end(folded, start, parts)
                     if last:
                         found.append(Found(start, last, unit, weight))
-        if self._compound is not None and len(folded) == len(text):
-            for match in self._compound.finditer(folded):
-                word = "".join(words(match[0]))
+        elif self._near is not None and self._near.search(folded):
+            self._find_tokens(list(_tokens(text)), found)
+        if compounds and len(folded) == len(text):
+            for match in (match for pattern in compounds for match in pattern.finditer(folded)):
+                word = match[0].translate(_SQUEEZE)
                 if word != match[0]:
                     found += [Found(*match.span(), unit, weight) for unit, weight in self._words.get(word, ())]
         found.sort()
@@ -152,13 +166,6 @@ def _phrase_end(folded: str, start: int, parts: list[str]) -> int:
             return 0
         end = match.end()
     return end
-
-
-def _head(word: str) -> str:
-    """The first letters of a word; of one that may be a compound, with what may stand between them."""
-    if word.isalpha() and len(word) < 8:
-        return re.escape(word[:4])
-    return _BETWEEN.join(re.escape(char) for char in word[:3])
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int, int]]:

@@ -184,19 +184,26 @@ def chunk(text: str, start: int, size: int) -> int:
 def _whole_clusters(text: str, max_bytes: int) -> int:
     # A code point is at least one byte, so what is beyond this cannot fit; its end is never a fitting cut.
     head = text[: max_bytes + 1]
-    end = size = 0
-    for cut in boundaries(head):
-        size += byte_length(head[end:cut])
-        if size > max_bytes:
+    fits = _whole_code_points(head, max_bytes)
+    # Between two ASCII characters (but for a line end) is always a boundary: start from the nearest.
+    anchor = fits
+    while anchor and not (head[anchor - 1 : anchor + 1].isascii() and head[anchor - 1] != "\r"):
+        anchor -= 1
+    end = anchor
+    for cut in boundaries(head[anchor:]):
+        if anchor + cut > fits:
             break
-        end = cut
+        end = anchor + cut
     return end
 
 
 def _whole_code_points(text: str, max_bytes: int) -> int:
+    """How many code points fit, for a text that does not fit as a whole."""
+    if text.isascii():
+        return max_bytes
     size = 0
     for index, char in enumerate(text[: max_bytes + 1]):
-        size += byte_length(char)
+        size += 1 if char < "\x80" else 2 if char < "\u0800" else 3 if char < "\U00010000" else 4
         if size > max_bytes:
             return index
     return len(text)
