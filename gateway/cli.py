@@ -113,7 +113,7 @@ def _serve(options: argparse.Namespace) -> int:
 def _simulate(options: argparse.Namespace) -> int:
     from gateway.radio.simulated.serve import serve
 
-    return serve(options.link)
+    return serve(options.link, speed=options.speed, seed=options.seed, loss=options.loss, chatter=options.chatter)
 
 
 def _note(options: argparse.Namespace) -> int:
@@ -229,6 +229,10 @@ def _bounded(text: str, low: float, high: float) -> float:
 
 def _simulate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--link", metavar="PATH", required=True, help="where to put the link to the device file")
+    parser.add_argument("--loss", type=_share, default=0.0, metavar="P", help="share of packets lost, 0 to 0.9")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the loss is the same for the same number")
+    parser.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="run simulated time faster, 1 to 20")
+    parser.add_argument("--chatter", action="store_true", help="print debug lines between the frames, as real radios")
 
 
 def _note_options(parser: argparse.ArgumentParser) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
+import signal
+import threading
 import time
+from collections.abc import Iterator
 
 from gateway.protocol.messages import LinkDown, LinkUp, RadioEvent, RadioInfo
 from gateway.radio.devices import RadioTarget
@@ -24,11 +28,25 @@ def look(target: RadioTarget, seconds: float = LOOK_SECONDS) -> RadioInfo | str:
     rules = LinkRules(quiet_start_seconds=seconds * 0.9, open_seconds=seconds, configure_seconds=seconds)
     events: queue.Queue[RadioEvent] = queue.Queue()
     radio = MeshtasticRadio(target, rules, fatal=lambda _reason: None)
-    radio.start(events.put)
+    with _interrupts_raised():
+        try:
+            radio.start(events.put)
+            return _first_word(events, time.monotonic() + seconds, target)
+        finally:
+            radio.close()
+
+
+@contextlib.contextmanager
+def _interrupts_raised() -> Iterator[None]:
+    """Ctrl-C must not end the process at once: a radio that is not told goodbye keeps messages from the next client."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return _first_word(events, time.monotonic() + seconds, target)
+        yield
     finally:
-        radio.close()
+        signal.signal(signal.SIGINT, before)
 
 
 def _first_word(events: queue.Queue[RadioEvent], until: float, target: RadioTarget) -> RadioInfo | str:
