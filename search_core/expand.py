@@ -149,12 +149,14 @@ def _other_forms(word: str, known: bool, vocabulary: Vocabulary) -> Iterator[tup
 
 
 def _inflections(word: str, vocabulary: Vocabulary, *, same_stem: bool = False) -> Iterator[tuple[str, float]]:
+    if not word.isalpha():  # ``E133`` and ``E134`` are two things
+        return
     start = word[: max(min(4, len(word) - 1), len(word) - 3, 2)]
     root = stem(word)
     near = []
     for other, _ in vocabulary.words_from(start, 0, len(word) + 3):
         shared = shared_start(word, other)
-        if other != word:
+        if other != word and other.isalpha():
             same = stem(other) == root
             if same or (not same_stem and len(word) - shared <= 3 and len(other) - shared <= 3):
                 near.append((not same, abs(len(other) - len(word)) + len(word) - shared, other))
@@ -164,16 +166,20 @@ def _inflections(word: str, vocabulary: Vocabulary, *, same_stem: bool = False) 
 
 def _mended(word: str, vocabulary: Vocabulary) -> Iterator[tuple[str, float]]:
     most = 2 if len(word) >= 8 else 1
-    letters = frozenset(word)
+    letters, digits = frozenset(word), _digits(word)  # a wrong digit is another thing, not a mistake
     near: list[tuple[int, str]] = []
     for other, _ in vocabulary.words_from(word[0], len(word) - most, len(word) + most):
         if len(letters.difference(other)) <= most:
             distance = edits(word, other, most)
-            if 0 < distance <= most:
+            if 0 < distance <= most and _digits(other) == digits:
                 near.append((distance, other))
-    near += [(1, other) for other in vocabulary.known_of(list(_first_letter_mended(word)))]
+    near += [(1, other) for other in vocabulary.known_of(list(_first_letter_mended(word))) if _digits(other) == digits]
     for distance, other in sorted(near)[:MOST_FORMS]:
         yield other, ONE_EDIT if distance == 1 else TWO_EDITS
+
+
+def _digits(word: str) -> str:
+    return "" if word.isalpha() else "".join(letter for letter in word if letter.isdigit())
 
 
 def _first_letter_mended(word: str) -> Iterator[str]:
