@@ -36,6 +36,7 @@ CHANGED = "(changed) "
 """Before the words of each part once the note is not what it was when its reading began."""
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)*\n")
+_WIDE_GAPS = re.compile(r"(?<=\S) {3,}")
 _KNOWN_STATUS = Status()
 
 
@@ -71,16 +72,15 @@ def _plan_alone(command: Command, asker: Asker) -> Request | Reply | None:
 
 
 def _plan_more(session: Session, asker: Asker) -> Request | Reply:
+    """What is being read goes on first; after its end, the hits do."""
     place = session.place
     if place is not None and place.next_part < place.parts:
         return ReadRequest(place.path, session.query, asker.scope)
+    if session.shown < len(session.hits) or session.passage_follows:
+        return SearchRequest(session.query, asker.scope)
     if place is not None:
         return _said(sentences.end_of_note(place.parts), "hint", asker.budget)
-    if not session.hits:
-        return _said(sentences.NO_SEARCH, "hint", asker.budget)
-    if session.shown >= len(session.hits) and not session.passage_follows:
-        return _said(sentences.NO_HITS_LEFT, "hint", asker.budget)
-    return SearchRequest(session.query, asker.scope)
+    return _said(sentences.NO_HITS_LEFT if session.hits else sentences.NO_SEARCH, "hint", asker.budget)
 
 
 def _plan_open(number: int, session: Session, asker: Asker) -> Request | Reply:
@@ -192,18 +192,19 @@ def _read(command: Command, session: Session, reading: Reading, budget: int, red
     if isinstance(command, Repeat):
         again = mark_again(parts[chosen[0]], budget + 1)
         return Reply((again,), "repeat"), replace(session, place=after)
-    return Reply(tuple(part for _, part in sent), "reading"), replace(session, place=after, sent=sent)
+    session = replace(session, place=after, sent=sent, passage_follows=False)
+    return Reply(tuple(part for _, part in sent), "reading"), session
 
 
 def _as_sent(reading: Reading, redact: Redact) -> tuple[str, int]:
-    """The text without secrets, tricks and blank lines, and where its passage begins."""
+    """The text without secrets, tricks, blank lines and wide gaps, and where its passage begins."""
     text = _compact(redact(reading.text))
     before = _compact(redact(reading.text[: reading.start]))
     return text, len(before) if text.startswith(before) else min(reading.start, len(text))
 
 
 def _compact(text: str) -> str:
-    return _BLANK_LINES.sub("\n", for_air(text))
+    return _WIDE_GAPS.sub("  ", _BLANK_LINES.sub("\n", for_air(text)))
 
 
 def _chosen(command: Command, place: Place | None, first: int, count: int) -> range:

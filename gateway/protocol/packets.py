@@ -7,6 +7,7 @@ unless that one character alone is larger than a part.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import unicodedata
 from typing import NamedTuple
@@ -30,7 +31,10 @@ _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？؟।։]+[」』）\s]*|\n")
 _SPACE = re.compile(r"\s+")
 # A nicer cut may leave this share of a part empty; each part costs its airtime whatever is in it.
-_CUTS = ((_PARAGRAPH, 0.6), (_SENTENCE, 0.7), (_SPACE, 0.4))
+_CUTS = ((_PARAGRAPH, 0.7), (_SENTENCE, 0.8), (_SPACE, 0.5))
+_FREE_CUTS = ((_PARAGRAPH, 0.5), (_SENTENCE, 0.5))  # when the number of parts stays the same
+_NEAR_END_PARTS = 8
+_TYPICAL_FILL = 0.95
 _TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"  # of skin
 _NUMBER = re.compile(r"\*?([1-9][0-9]*)/([1-9][0-9]*) ")
 
@@ -141,19 +145,29 @@ def _cut(text: str, place: int, stop: int, room: int, end: int) -> int:
         if byte_length(ahead.rstrip()) <= room - (end if is_last else 0):
             return stop
         room -= end if is_last else 0
-    whole = ahead[: split_point(ahead, room)]
-    if len(whole) < len(ahead) and ahead[len(whole)].isspace():
-        return place + len(whole)
-    return place + _nice(whole)
+    reach = split_point(ahead, room)
+    reach += ahead[reach : reach + 1].isspace()  # that space is not sent
+    plain = _nice(ahead, reach, _CUTS) or reach
+    nicer = _nice(ahead, reach, _FREE_CUTS) or plain
+    same = _parts_left(text, place + nicer, room, end) == _parts_left(text, place + plain, room, end)
+    return place + (nicer if same else plain)
 
 
-def _nice(whole: str) -> int:
-    total = byte_length(whole)
-    for pattern, least in _CUTS:
-        cuts = [found.end() for found in pattern.finditer(whole) if _may_cut(whole, found.end())]
-        if cuts and byte_length(whole[: cuts[-1]]) >= least * total:
-            return cuts[-1]
-    return len(whole)
+def _nice(ahead: str, reach: int, cuts: tuple[tuple[re.Pattern[str], float], ...]) -> int:
+    """The last cut of the first kind that leaves little empty; 0 when there is none."""
+    for pattern, least in cuts:
+        found = [at for match in pattern.finditer(ahead, 0, reach) if _may_cut(ahead, at := match.end())]
+        if found and byte_length(ahead[: found[-1]]) >= least * byte_length(ahead[:reach]):
+            return found[-1]
+    return 0
+
+
+def _parts_left(text: str, cut: int, room: int, end: int) -> float:
+    """About how many parts the rest takes; far from the end a place itself, so that no two are equal."""
+    if len(text) - cut > _NEAR_END_PARTS * room:
+        return -cut
+    rest = byte_length(text[cut:].strip()) + end
+    return 1 if rest <= room else math.ceil(max(2, rest / (room * _TYPICAL_FILL)))
 
 
 def _may_cut(text: str, at: int) -> bool:

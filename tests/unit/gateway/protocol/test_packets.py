@@ -73,12 +73,20 @@ def test_nothing_gives_no_parts() -> None:
 
 
 def test_cuts_prefer_a_paragraph_then_a_sentence_then_a_word() -> None:
-    assert split("a" * 30 + "\n\n" + "b b " * 10, 50)[0][0] == "1/2 " + "a" * 30
+    assert split("a" * 36 + "\n\n" + "b b " * 10, 50)[0][0] == "1/2 " + "a" * 36
     assert split("One two three four five six. Seven eight nine ten", 40)[0] == (
         "1/2 One two three four five six.",
         "2/2 Seven eight nine ten",
     )
     assert split("one two three four five six seven", 26)[0] == ("1/2 one two three four", "2/2 five six seven")
+
+
+def test_a_nicer_cut_is_taken_where_it_costs_no_part_more() -> None:
+    text = "The first sentence of it all. Then a second one which is longer."
+    assert split(text, 50)[0] == ("1/2 The first sentence of it all.", "2/2 Then a second one which is longer.")
+    parts, _ = split(text + " And" + " more" * 7, 50)
+    assert len(parts) == 3
+    assert split("The first sentence of it all. " + "word " * 200, 50)[0][0].endswith("word word")
 
 
 def test_a_sentence_end_early_in_the_part_costs_too_much() -> None:
