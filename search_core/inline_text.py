@@ -29,6 +29,9 @@ _LINK = re.compile(
     r"(?:\((?:<[^<>\n]{0,300}>|[^()\s]|\([^()\s]{0,200}\)){0,1000}(?:\s{1,3}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'|\([^()\n]{0,300}\)))?\s{0,3}\)"
     r"|\[[^\[\]\n]{0,200}\])(?:\{[^{}\n]{0,200}\})?"
 )
+_TANGLED_LINK = re.compile(
+    r"\[([^\[\]]{1,1000})\]\(https?://[^\s\[\]<>\"]{1,3000}\)"
+)  # an address with brackets of its own
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,80}\]|\^\[([^\[\]\n]{0,500})\]")
 _BLOCK_ID = re.compile(r"(?<=\s)\^[A-Za-z0-9-]{1,40}\s*$")
 _TAG_NAMES = (
@@ -187,7 +190,8 @@ def _links(text: str) -> str:
         text = _IMAGE.sub("", text)
     text = _FOOTNOTE.sub(lambda match: f" ({match[1]})" if match[1] else "", text)
     text = _WIKI.sub(lambda match: (match[2] or match[1].replace("#", " › ").replace("^", "")).strip(" ›"), text)
-    return _LINK.sub(r"\1", text)
+    text = _LINK.sub(r"\1", text)
+    return _TANGLED_LINK.sub(r"\1", text) if "](http" in text else text
 
 
 def _keep_url(url: str, kept: list[str]) -> str:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
+import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from search_core.excerpt import Excerpts, Unit
-from search_core.excerpt_match import is_spelled_out
+from search_core.excerpt_match import Matcher, is_spelled_out
+from search_core.graphemes import clip
 from search_core.markdown_text import plain_text
 from search_core.terms import fold, words
 
@@ -141,9 +146,44 @@ def test_cost_grows_with_the_note_and_not_with_its_square(piece: str) -> None:
 def test_importing_is_light() -> None:
     heavy = {"dataclasses", "pathlib", "asyncio", "inspect"}
     probe = "import sys; before = set(sys.modules); import search_core.excerpt;print(*(set(sys.modules) - before))"
-    import subprocess  # a fresh interpreter is the only honest witness
-
     done = subprocess.run(
         [sys.executable, "-S", "-c", probe], capture_output=True, text=True, check=True, cwd=GOLDEN.parents[2]
     )
     assert not heavy & set(done.stdout.split())
+
+
+def first_match(note: str, units: list[Unit], max_bytes: int) -> str:
+    """The plain way, to compare with: from the first place of the question's rarest word that the note has."""
+    finder = Matcher(tuple(units), "")
+    text = " ".join(plain_text(note).split())
+    places: dict[int, int] = {}
+    for found in finder.find(text):
+        places.setdefault(found.unit, found.start)
+    rarest = max(places, key=lambda unit: units[unit].weight, default=-1)
+    return clip(text[places.get(rarest, 0) :], max_bytes)
+
+
+def holds(answer: str, excerpt: str) -> bool:
+    shown = " ".join(excerpt.split()).lower()
+    return any(" ".join(form.split()).lower() in shown for form in answer.split("|"))
+
+
+def test_the_answer_is_within_the_excerpt_more_often_than_by_the_plain_way(shared_data: Path) -> None:
+    questions = (shared_data / "questions" / "answers.jsonl").read_text("utf-8").splitlines()
+    cases = [json.loads(line) for line in questions]
+    notes = {case["target"]: (shared_data / "vaults" / "notes" / case["target"]).read_text("utf-8") for case in cases}
+    seen = Counter(word for note in notes.values() for word in set(words(fold(note))))
+    good = {60: 0, 100: 0, 150: 0}
+    plain = dict(good)
+    for case in cases:
+        note, query = notes[case["target"]], case["query"]
+        terms = dict.fromkeys(words(fold(query)))
+        units = [Unit(((term, 1.0),), max(0.05, math.log(len(notes) / (seen[term] + 0.5)))) for term in terms]
+        for budget in good:
+            good[budget] += holds(case["answer"], Excerpts(note, units, query).cut(budget))
+            plain[budget] += holds(case["answer"], first_match(note, units, budget))
+    print(
+        f"answer within the excerpt of the right note, of {len(cases)}: ours {good}, first match of the rarest {plain}"
+    )
+    assert good[150] >= 0.6 * len(cases)
+    assert all(good[budget] > plain[budget] for budget in good)

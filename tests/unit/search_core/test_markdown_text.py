@@ -24,6 +24,7 @@ from search_core.sentences import sentence_starts
         ("``a ` tick``", "a ` tick"),
         ("`never closed", "`never closed"),
         (r"\*not bold\* and 5\_000", "*not bold* and 5_000"),
+        ("[demo](https://a.example/?q=f(g(h(x))))(y)) end", "demo end"),
         ("[text](https://a.example/x_(y)) [ref][1] ![image](p.png)", "text ref"),
         ('[text](<a b.md> "title")', "text"),
         ("[![badge](b.svg)](https://ci.example)", ""),
@@ -159,7 +160,7 @@ def test_sentences(text: str, sentences: list[str]) -> None:
 
 HOSTILE = ["[[", "[", "****", "*a ", "<<<", "<a ", "`", "``` `", "![", "[a](", "%%", "<!--", "$$", "__a", "\\"]
 HOSTILE += ['[a](b "', "> ", "http://", "[^", "<br ", "![a](b(", '<a b="', "|-|\n", "<!-- \n", "<script\n", "1.\n"]
-HOSTILE += ["<A {", "$a", "&#1;", ". "]
+HOSTILE += ["[a](http://", "<A {", "$a", "&#1;", ". "]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
