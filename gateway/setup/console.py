@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -15,6 +17,9 @@ from gateway.protocol.inert import for_terminal
 
 PROGRESS_AFTER_SECONDS = 1.0
 BAR_COLUMNS = 30
+LEAST_TEXT_COLUMNS = 20
+"""On a narrower terminal nothing is folded."""
+CLEAR_LINE = "\x1b[K"
 COLOURS = {"ok": "\x1b[32m", "warning": "\x1b[33m", "fault": "\x1b[1;31m", "bold": "\x1b[1m", "dim": "\x1b[2m"}
 
 
@@ -27,6 +32,7 @@ class Console:
         self.is_terminal = self._out.isatty()
         self.can_ask = self.is_terminal and self._source.isatty()
         self._colour = self.is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._is_passing = False
         reconfigure = getattr(self._out, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
@@ -36,10 +42,36 @@ class Console:
         line = for_terminal(text)
         self.raw(f"{self.styled(line, style)}\n")
 
+    def say_folded(self, text: str, *, begun: int, margin: int, style: str = "") -> None:
+        """The rest of a line of which `begun` columns stand there, folded on a terminal below `margin`."""
+        line = for_terminal(text)
+        width = shutil.get_terminal_size().columns - 1 if self.is_terminal else 0
+        if width < margin + LEAST_TEXT_COLUMNS:
+            self.raw(self.styled(line, style) + "\n")
+            return
+        first, *rest = textwrap.wrap(
+            line,
+            width,
+            initial_indent=" " * begun,
+            subsequent_indent=" " * margin,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        lines = [self.styled(first[begun:], style)]
+        lines += [" " * margin + self.styled(part[margin:], style) for part in rest]
+        self.raw("\n".join(lines) + "\n")
+
+    def passing(self, text: str) -> None:
+        """A line that the next one replaces; nothing in a pipe."""
+        if self.is_terminal:
+            self.raw(f"{self.styled(for_terminal(text), 'dim')}\r")
+            self._is_passing = True
+
     def raw(self, text: str) -> None:
         """Text that is ours, with whatever terminal codes."""
-        self._out.write(text)
+        self._out.write(f"{CLEAR_LINE}{text}" if self._is_passing else text)
         self._out.flush()
+        self._is_passing = False
 
     def styled(self, text: str, style: str) -> str:
         return f"{COLOURS[style]}{text}\x1b[0m" if self._colour and style else text
