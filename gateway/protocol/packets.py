@@ -144,9 +144,10 @@ def _cut(text: str, place: int, stop: int, room: int, end: int) -> int:
         is_last = not text[stop:].strip()
         if byte_length(ahead.rstrip()) <= room - (end if is_last else 0):
             return stop
-        room -= end if is_last else 0
-    reach = split_point(ahead, room)
-    reach += ahead[reach : reach + 1].isspace()  # that space is not sent
+        reach = split_point(ahead, room - (end if is_last else 0))
+    else:
+        reach = split_point(ahead, room)
+    reach += _may_cut(ahead, reach + 1) and ahead[reach].isspace()  # that space is not sent
     plain = _nice(ahead, reach, _CUTS) or reach
     nicer = _nice(ahead, reach, _FREE_CUTS) or plain
     same = _parts_left(text, place + nicer, room, end) == _parts_left(text, place + plain, room, end)

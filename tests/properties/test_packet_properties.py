@@ -58,6 +58,8 @@ def test_parts(text: str, budget: int, at: int, end: str, label: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(TEXTS, BUDGETS, st.integers(0, 400))
+@example("x" * 36 + " \u0301" + "y" * 60, 40, 0)
+@example(" \u0301" * 100, 41, 0)
 def test_only_a_giant_character_is_cut(text: str, budget: int, at: int) -> None:
     parts, _ = split(text, budget, at=at)
     allowed = {0, *boundaries(text)}
