@@ -57,7 +57,7 @@ def doctor(config_path: str | None, *, as_json: bool = False, radio_seconds: flo
     for finding in examine(config_path, scene):
         found.append(finding)
         if not as_json:
-            _show(console, finding)
+            show(console, finding)
     if as_json:
         console.raw(json.dumps(as_object(found, scene.now), ensure_ascii=False) + "\n")
     else:
@@ -78,7 +78,8 @@ def _without_home(finding: Finding) -> Finding:
     return Finding(finding.check, finding.level, without_home(finding.text), without_home(finding.remedy))
 
 
-def _show(console: Console, finding: Finding) -> None:
+def show(console: Console, finding: Finding) -> None:
+    """One finding, with its remedy below it."""
     console.raw(console.styled(f"{finding.level:<{LEVEL_COLUMNS}}", finding.level))
     margin = LEVEL_COLUMNS + CHECK_COLUMNS
     console.say_folded(f"{finding.check:<{CHECK_COLUMNS}}{finding.text}", begun=LEVEL_COLUMNS, margin=margin)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.config import Config, examine_config
-from gateway.config_edit import key_from_text
-from gateway.pairing import Ask, Asked, Wish, run_pair
+from gateway.config_edit import key_from_text, read_handhelds
+from gateway.pairing import Ask, Asked, Wish, candidates, run_pair
 from gateway.protocol.messages import NodeSeen
 from gateway.setup.console import Console
 from gateway.setup.radio_look import LOOK_SECONDS, look
@@ -48,7 +48,7 @@ def pair(
         console.say(known.trouble, "warning")
         console.say("without the radio a handheld can be let in with --node and --key")
     code = run_pair(file, known.nodes, known.asked, wish, now=time.time(), ask=_ask_of(console), say=console.say)
-    if node is None:
+    if node is None and candidates(known.nodes, known.asked, read_handhelds(file)):
         console.expect_terminal("--node !… --yes", "the handheld")
     return code
 
