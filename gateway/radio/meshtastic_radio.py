@@ -32,16 +32,17 @@ from gateway.protocol.messages import BROADCAST, ClientNotice, OddPacket, Outgoi
 from gateway.radio import packets_in
 from gateway.radio.devices import Locator, RadioTarget, open_problem, others_at, printable, silent_problem
 from gateway.radio.link import Link, LinkProblem, Sink
+from gateway.radio.packets_out import payload_of
 from gateway.radio.port import RadioRejected
-from gateway.radio.ports import connected_socket, keep_lines_up, write_all
+from gateway.radio.ports import connected_socket, keep_lines_up, limit_sending, write_all
 from gateway.radio.radio_info import radio_info
 from gateway.radio.reconnect import LinkRules
 from gateway.radio.supervisor import Supervisor
 
-MAX_TEXT_BYTES = 233  # mesh.proto, Constants.DATA_PAYLOAD_LEN
 MAX_NODES = 2000
 """The library keeps every node number it ever met; numbers can be invented by anybody."""
 READ_SECONDS = 0.5
+PARTING_SECONDS = 1.0
 EXIT_STUCK = 70
 """Exit status when the port cannot be let go (sysexits.h, EX_SOFTWARE): the service manager starts us again."""
 ANNOUNCE_NONCE = 1  # PhoneAPI.cpp: a heartbeat with it makes the radio broadcast its node info
@@ -100,12 +101,17 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
     @contextlib.contextmanager
     def one_write(self) -> Iterator[None]:
         """One frame is written before the next begins. Raises TimeoutError when a write is stuck."""
-        if not self.write_lock.acquire(timeout=self.rules.write_seconds):
+        if not self.write_lock.acquire(timeout=self.patience):
             raise TimeoutError("another write is stuck")
         try:
             yield
         finally:
             self.write_lock.release()
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a write may wait; a goodbye gets less, since closing has a deadline too."""
+        return min(self.rules.write_seconds, PARTING_SECONDS) if self._is_parting else self.rules.write_seconds
 
     @property
     def own_node(self) -> int:
@@ -207,7 +213,7 @@ class _SerialLink(_Guarded, SerialInterface):  # type: ignore[misc]
         self._is_wedged = True
         try:
             with self.one_write():
-                write_all(stream.fileno(), bytes(b), self.rules.write_seconds)
+                write_all(stream.fileno(), bytes(b), self.patience)
         except TimeoutError as error:
             raise LinkProblem(f"{self.where} is stuck ({error}): if that goes on, unplug the radio") from error
         except (OSError, TypeError) as error:
@@ -254,6 +260,8 @@ class _TcpLink(_Guarded, TCPInterface):  # type: ignore[misc]
             super()._writeBytes(bytes(b))
 
     def close(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # never connected, or gone
+            limit_sending(self.socket, PARTING_SECONDS)
         self._sendDisconnect()
         super().close()
 
@@ -321,14 +329,6 @@ def text_packet(packet: OutgoingPacket, hop_limit: int) -> Any:
 
     Raises RadioRejected for what no radio would take.
     """
-    payload = packet.text.encode("utf-8", "surrogatepass")
-    if len(payload) > MAX_TEXT_BYTES:
-        raise RadioRejected(f"{len(payload)} bytes of text, {MAX_TEXT_BYTES} is the most that a packet takes")
-    if packet.packet_id == 0 or (
-        packet.key is not None and (len(packet.key) != packets_in.KEY_BYTES or not any(packet.key))
-    ):
-        # Router.cpp takes a key of zeros for none, and would send with whatever key it has.
-        raise RadioRejected("no packet id" if packet.packet_id == 0 else "not a 32-byte key")
     frame = mesh_pb2.ToRadio()
     try:
         frame.packet.to = packet.destination
@@ -337,7 +337,7 @@ def text_packet(packet: OutgoingPacket, hop_limit: int) -> Any:
         frame.packet.want_ack = packet.wants_ack
         frame.packet.hop_limit = hop_limit
         frame.packet.decoded.portnum = portnums_pb2.PortNum.TEXT_MESSAGE_APP
-        frame.packet.decoded.payload = payload
+        frame.packet.decoded.payload = payload_of(packet)
         frame.packet.decoded.reply_id = packet.reply_id
         if packet.key is not None:
             frame.packet.pki_encrypted = True

@@ -50,7 +50,12 @@ def connected_socket(host: str, port: int, write_seconds: float) -> socket.socke
     """
     connection = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
     connection.settimeout(None)
-    limit = struct.pack("ll", int(write_seconds), int(write_seconds % 1 * 1_000_000))
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    limit_sending(connection, write_seconds)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return connection
+
+
+def limit_sending(connection: socket.socket, seconds: float) -> None:
+    """A blocking send fails after this long; reading stays without limit."""
+    limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1_000_000))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
