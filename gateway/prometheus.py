@@ -16,7 +16,7 @@ from typing import Any
 log = logging.getLogger("meshseek.status")
 
 WRITE_SECONDS = 15.0
-"""Least time between two writes; Prometheus looks about that often."""
+"""Least time between two writes while the link stays as it is; Prometheus looks about that often."""
 MODE = 0o644
 """node_exporter runs as a user of its own. There are only numbers in the file."""
 
@@ -27,14 +27,15 @@ class PrometheusFile:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._written_at = float("-inf")
+        self._news: object = None
         self._is_failing = False
 
     def write(self, report: Mapping[str, Any], counters: Mapping[str, int], now: float) -> None:
         """Take the status as it is at `now`, unless the file is fresh. Never raises: trouble is logged once."""
-        stopping = not report.get("running", True)
-        if self._path is None or (now - self._written_at < WRITE_SECONDS and not stopping):
+        news = (report.get("running"), _table(report, "link").get("up"))
+        if self._path is None or (now - self._written_at < WRITE_SECONDS and news == self._news):
             return
-        self._written_at = now
+        self._written_at, self._news = now, news
         try:
             _replace(self._path, render(report, counters))
         except OSError as error:

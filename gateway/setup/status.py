@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from gateway.protocol.admission import fingerprint
 from gateway.protocol.messages import node_id
 from gateway.setup.console import Console, iso_time
 from gateway.setup.snapshot import Snapshot, state_directory_of, take_snapshot
-from gateway.setup.status_text import VaultLook, lines
+from gateway.setup.status_text import LABEL_COLUMNS, VaultLook, lines
 from gateway.toml_tables import ConfigError
 from gateway.version import VERSION
 
@@ -93,7 +94,7 @@ def _show_once(snapshot: Snapshot, vault: VaultLook | None, *, as_json: bool, sh
     if as_json:
         console.raw(json.dumps(as_object(snapshot, vault, now, show_text=show_text), ensure_ascii=False) + "\n")
     else:
-        for line in lines(snapshot, vault, now, console.styled, show_text=show_text):
+        for line in _folded(console, lines(snapshot, vault, now, console.styled, show_text=show_text)):
             console.raw(line + "\n")
     return EXIT_NOTHING if snapshot.is_absent else EXIT_OK
 
@@ -103,14 +104,22 @@ def _redraw(console: Console, shown: list[str]) -> None:
     if not console.is_terminal:
         console.raw("\n".join(shown) + "\n\n")
         return
-    columns, rows = shutil.get_terminal_size()
-    kept: list[str] = []
-    for line in shown:
-        rows -= max(1, -(-len(ANSI.sub("", line)) // max(columns, 1)))
-        if rows < 1:
-            break
-        kept.append(line)
+    kept = _folded(console, shown)[: max(shutil.get_terminal_size().lines - 1, 1)]
     console.raw(TOP_LEFT + "".join(f"{line}{CLEAR_LINE_END}\n" for line in kept) + CLEAR_BELOW)
+
+
+def _folded(console: Console, shown: list[str]) -> list[str]:
+    """On a terminal, lines that are too long are folded below their text; they lose their colour."""
+    if not console.is_terminal:
+        return shown
+    width = max(shutil.get_terminal_size().columns, 3 * LABEL_COLUMNS)
+    margin = " " * LABEL_COLUMNS
+    folded: list[str] = []
+    for line in shown:
+        plain = ANSI.sub("", line)
+        short = len(plain) <= width
+        folded += [line] if short else textwrap.wrap(plain, width, subsequent_indent=margin, break_on_hyphens=False)
+    return folded
 
 
 class _VaultWatch:

@@ -187,14 +187,15 @@ def _questions(snapshot: Snapshot, styled: Styled, *, show_text: bool) -> Iterat
 
 
 def _outcome(row: Mapping[str, Any]) -> str:
-    ended, stage = row.get("ended_at"), str(row["stage"])
+    """How it ended, and what it took."""
+    ended, why = row.get("ended_at"), row["reason"]
     took = f" after {ended - row['asked_at']:.0f} s" if isinstance(ended, float | int) else ""
-    parts = [row["kind"] or "", f"{stage}{took}"]
-    parts.append(f"searched {row['search_ms']:.0f} ms" if row["search_ms"] is not None else "")
-    parts.append(count(row["parts"], "part") if row["parts"] else "")
-    parts.append(f"{row['airtime']:.1f} s on the air" if row["airtime"] else "")
-    parts.append(f"why: {row['reason']}" if row["reason"] else "")
-    return ", ".join(part for part in parts if part)
+    details = [row["kind"] or ""]
+    details.append(f"searched in {row['search_ms']:.0f} ms" if row["search_ms"] is not None else "")
+    details.append(count(row["parts"], "part") if row["parts"] else "")
+    details.append(f"{row['airtime']:.1f} s on the air" if row["airtime"] else "")
+    known = ", ".join(detail for detail in details if detail)
+    return f"{row['stage']}{took}" + (f": {why}" if why else "") + (f" ({known})" if known else "")
 
 
 def _refusals(snapshot: Snapshot, now: float, styled: Styled) -> Iterator[str]:
