@@ -1,0 +1,177 @@
+"""`search_core` as others use it: one function, one class, typed answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from search_core import Hit, NoteGone, Scope, SearchCore, VaultMissing, WrongUse, search
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMNISEARCH_URL", "off")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "vault"
+    (root / "Home").mkdir(parents=True)
+    (root / "Home/tape.md").write_text("# Tape\n\nThe robot needs the key.\n\nThe tape drive is an Ultrium 4-SCSI.\n")
+    (root / "diary.md").write_text("---\nprivate: true\n---\ntape of a birthday\n")
+    return root
+
+
+@pytest.fixture
+def core(root: Path) -> Iterator[SearchCore]:
+    core = SearchCore(str(root))
+    yield core
+    core.close()
+
+
+def test_search_gives_hits_that_are_dicts_as_well(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OBSIDIAN_VAULT_PATH", str(root))
+    results, engine = search("tape", limit=1, folder="Home")
+    assert engine == "local"
+    hit = results[0]
+    assert isinstance(hit, Hit)
+    assert hit.path == hit["path"] == "Home/tape.md"
+    assert json.loads(json.dumps(hit)) == {
+        "path": "Home/tape.md",
+        "basename": "tape",
+        "score": hit.score,
+        "excerpt": hit.excerpt,
+        "engine": "local",
+    }
+
+
+def test_search_keeps_to_the_vault_that_was_named(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "o.md").write_text("tape")
+    assert [hit.path for hit in search("tape", vault=str(other))[0]] == ["o.md"]
+    assert len(search("tape", vault=str(root))[0]) == 2
+    assert [hit.path for hit in search("tape", vault=str(other))[0]] == ["o.md"]
+
+
+def test_a_hit_is_cut_to_any_number_of_bytes(core: SearchCore) -> None:
+    hit = core.search("ultrium drive").hits[0]
+    for size in (0, 1, 20, 60, 500):
+        assert len(hit.cut(size).encode()) <= size
+    assert "Ultrium" in hit.cut(60)
+
+
+def test_reading_starts_where_the_question_is_answered(core: SearchCore) -> None:
+    reading = core.read("Home/tape.md", query="ultrium")
+    assert reading.path == "Home/tape.md"
+    assert reading.text[reading.start :].startswith("The tape drive")
+    assert core.read("Home/tape.md").start == 0
+
+
+def test_the_digest_follows_the_text(core: SearchCore, root: Path) -> None:
+    before = core.read("Home/tape.md").digest
+    assert core.read("Home/tape.md").digest == before
+    (root / "Home/tape.md").write_text("other")
+    assert core.read("Home/tape.md").digest != before
+
+
+@pytest.mark.parametrize(
+    "path", ["gone.md", "../vault/Home/tape.md", "/etc/passwd", "", "Home", "a\0b.md", ".obsidian/app.json"]
+)
+def test_what_is_no_note_of_the_vault_is_gone(core: SearchCore, path: str) -> None:
+    with pytest.raises(NoteGone):
+        core.read(path)
+
+
+def test_a_private_note_is_gone_like_any_other(core: SearchCore) -> None:
+    scope = Scope(private_key="private")
+    with pytest.raises(NoteGone) as hidden:
+        core.read("diary.md", scope=scope)
+    with pytest.raises(NoteGone) as missing:
+        core.read("dairy.md", scope=scope)
+    assert str(hidden.value).replace("diary", "dairy") == str(missing.value)
+    assert core.read("diary.md").text == "tape of a birthday"
+
+
+def test_info(core: SearchCore, root: Path) -> None:
+    os.utime(root / "Home/tape.md", (1_000_000_000, 1_000_000_000))
+    os.utime(root / "diary.md", (1_100_000_000, 1_100_000_000))
+    info = core.info()
+    assert (info.notes, info.newest) == (2, 1_100_000_000)
+    assert info.index_bytes > 0
+    assert Path(info.index_place).is_file()
+    scoped = core.info(Scope(private_key="private"))
+    assert (scoped.notes, scoped.newest) == (1, 1_000_000_000)
+
+
+def test_near_words(core: SearchCore) -> None:
+    answer = core.search("ultrum tape qqqqq")
+    assert [(near.word, near.suggestion, near.notes) for near in answer.near] == [
+        ("ultrum", "ultrium", 1),
+        ("qqqqq", "", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('"tape drive"', ["Home/tape.md"]),
+        ('"drive tape"', []),
+        ("tape -birthday", ["Home/tape.md"]),
+        ("tape -ultrium -birthday", ["Home/tape.md", "diary.md"]),
+        ("tape in:Home", ["Home/tape.md"]),
+        ("tape in:Hom", []),
+        ("Ultrium4SCSI", ["Home/tape.md"]),
+        ("ultrium 4 scsi", ["Home/tape.md"]),
+        ("robto", ["Home/tape.md"]),
+        ("ltrium", ["Home/tape.md"]),
+        ("xylophone", []),
+    ],
+)
+def test_questions(core: SearchCore, query: str, found: list[str]) -> None:
+    assert sorted(hit.path for hit in core.search(query).hits) == found
+
+
+def test_wrong_use(core: SearchCore) -> None:
+    with pytest.raises(WrongUse, match="limit"):
+        core.search("tape", limit=0)
+    with pytest.raises(WrongUse, match="google"):
+        core.search("tape", source="google")
+
+
+def test_a_vault_that_goes_away_and_comes_back(core: SearchCore, root: Path) -> None:
+    assert core.search("tape").hits
+    root.rename(root.with_name("away"))
+    with pytest.raises(VaultMissing):
+        core.search("tape")
+    root.with_name("away").rename(root)
+    assert len(core.search("tape").hits) == 2
+
+
+def test_a_fresh_process_loads_little() -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, search_core, search_core.cli; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    heavy = {
+        "argparse",
+        "asyncio",
+        "dataclasses",
+        "json",
+        "logging",
+        "pathlib",
+        "socket",
+        "subprocess",
+        "http.client",
+        "hashlib",
+    }
+    assert heavy.isdisjoint(loaded)
