@@ -17,6 +17,7 @@ from typing import NamedTuple
 from search_core.excerpt_match import Found, Matcher, Unit, is_spelled_out, matcher
 from search_core.excerpt_segments import ELLIPSIS, Segment, segments_of, separator, shortened
 from search_core.graphemes import boundaries, byte_length
+from search_core.lazy_pattern import LazyPattern
 from search_core.markdown_text import CODE, HEADING, ITEM, TABLE, block_text, blocks, normalised
 from search_core.terms import fold
 
@@ -47,8 +48,8 @@ AFTER_CHARS = 400  # how much after a promising block is looked into as well
 
 _DIGIT = re.compile(r"\d")
 _LIST_NUMBER_CHARS = 3  # of "1. " before an item, which answers no question
-_CLAUSE = re.compile(r"[,;:(—–，；：、][\s\"“]*")
-_EXPLAINED = re.compile(
+_CLAUSE = LazyPattern(r"[,;:(—–，；：、][\s\"“]*")
+_EXPLAINED = LazyPattern(
     r"[\"'”»)]{0,2}\s?(?:[(—–:=·]|(?:is|are|was|were|means|stands for|indicates|refers to|represents|shows|marks)\b)",
     re.I,
 )
@@ -350,7 +351,7 @@ def _inner_starts(segment: Segment, found: list[Found]) -> Iterator[int]:
     done = 0
     for one in found:
         clause = one.start
-        for match in _CLAUSE.finditer(text, max(0, one.start - CLAUSE_CHARS), one.start):
+        for match in _CLAUSE.now.finditer(text, max(0, one.start - CLAUSE_CHARS), one.start):
             clause = match.end()
         for char in (clause, one.start):
             if char > done and (allowed is None or char in allowed):
@@ -359,7 +360,7 @@ def _inner_starts(segment: Segment, found: list[Found]) -> Iterator[int]:
 
 
 def _is_explained(text: str, one: Found) -> bool:
-    return text[one.start - 1 : one.start] == "(" or _EXPLAINED.match(text, one.end) is not None
+    return text[one.start - 1 : one.start] == "(" or _EXPLAINED.now.match(text, one.end) is not None
 
 
 def _rarity(lines: int, count: int) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from search_core.lazy_pattern import LazyPattern
 from search_core.terms import MAX_COMPOUND, fold, is_unspaced, stem, words
 
 
@@ -30,7 +31,7 @@ STEM_WEIGHT = 0.5
 """Of a word that only shares the stem with one of the question (the weight that ranking gives such variants)."""
 MAX_KNOWN_WORDS = 20_000  # remembered words of notes per question; bounds the memory
 
-_TOKEN = re.compile(
+_TOKEN = LazyPattern(
     "(?:[^\\W_]|[\u0300-\u036f\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3\u2600-\u27bf\U0001f000-\U0001faff])+"
 )
 _ASCII_TOKEN = re.compile("[A-Za-z0-9]+")
@@ -38,8 +39,8 @@ _BETWEEN = "[-_.:@+/ ]?"
 _SQUEEZE = str.maketrans("", "", "-_.:@+/ ")
 HEAD_CHARS = 4  # enough to tell most words apart, few enough for stems
 
-_INITIAL = re.compile(r"(?<![^\W_])[^\W\d_]")
-_OPENS_SPELLING = re.compile(r"[\"'”»]?\s?(?:\(|[—–:=·]|(?:is|means|stands for)\b)\s?[\"'“«]?", re.I)
+_INITIAL = LazyPattern(r"(?<![^\W_])[^\W\d_]")
+_OPENS_SPELLING = LazyPattern(r"[\"'”»]?\s?(?:\(|[—–:=·]|(?:is|means|stands for)\b)\s?[\"'“«]?", re.I)
 _SPELLED_CHARS = 80  # how far an abbreviation's long form may reach
 
 _ASKS_NUMBER = re.compile(
@@ -174,7 +175,7 @@ def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
         for match in _ASCII_TOKEN.finditer(text):
             yield match[0].lower(), match.start(), match.end()
         return
-    for match in _TOKEN.finditer(text):
+    for match in _TOKEN.now.finditer(text):
         raw, start = match[0], match.start()
         folded = raw.lower() if raw.isascii() else _fold(raw)
         parts = words(folded)
@@ -201,12 +202,12 @@ def is_spelled_out(text: str, start: int, end: int) -> bool:
         return False
     most = len(letters) + 2
     if text[start - 1 : start] == "(":
-        before = _INITIAL.findall(text[max(0, start - _SPELLED_CHARS) : start])[-most:]
+        before = _INITIAL.now.findall(text[max(0, start - _SPELLED_CHARS) : start])[-most:]
         return _is_within(letters, before)
-    opening = _OPENS_SPELLING.match(text, end)
+    opening = _OPENS_SPELLING.now.match(text, end)
     if not opening:
         return False
-    after = _INITIAL.findall(text[opening.end() : opening.end() + _SPELLED_CHARS])[:most]
+    after = _INITIAL.now.findall(text[opening.end() : opening.end() + _SPELLED_CHARS])[:most]
     return after[:1] in ([letters[0]], [letters[0].upper()]) and _is_within(letters, after)
 
 

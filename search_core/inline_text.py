@@ -6,67 +6,68 @@ Every pattern either excludes its own opening character or is bounded, so that h
 
 from __future__ import annotations
 
-import html
 import re
 from bisect import bisect_right
+
+from search_core.lazy_pattern import LazyPattern
 
 _MARKED = re.compile(r"[`*_\[\]<>!\\&$=~|%]|://|\^")
 """Text without any of these is plain already."""
 
 _KEPT = re.compile("\x00([0-9]{1,9})\x00")
 _TICKS = re.compile("`+")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^<>\s]{1,500}|[^<>\s@]{1,64}@[^<>\s@]{1,200}\.[a-z]{2,12})>", re.I)
-_URL = re.compile(r"\bhttps?://[^\s<>\"\x00|]{1,2000}", re.I)
-_COMMENT = re.compile(r"<!--(?:[^-<]|-(?!->)|<(?!!--))*-->|(?<!\d)%%[^%\n]*%%")
-_EMBED = re.compile(r"!\[\[([^\[\]\n]{0,500})\]\]")
-_IMAGE = re.compile(
+_ESCAPED = LazyPattern(r"\\([!-/:-@\[-`{-~])")
+_AUTOLINK = LazyPattern(r"<((?:https?|ftp|mailto):[^<>\s]{1,500}|[^<>\s@]{1,64}@[^<>\s@]{1,200}\.[a-z]{2,12})>", re.I)
+_URL = LazyPattern(r"\bhttps?://[^\s<>\"\x00|]{1,2000}", re.I)
+_COMMENT = LazyPattern(r"<!--(?:[^-<]|-(?!->)|<(?!!--))*-->|(?<!\d)%%[^%\n]*%%")
+_EMBED = LazyPattern(r"!\[\[([^\[\]\n]{0,500})\]\]")
+_IMAGE = LazyPattern(
     r"!\[[^\[\]]{0,500}\](?:\([^()\n]{0,1000}(?:\([^()\n]{0,200}\)[^()\n]{0,200})?\)|\[[^\[\]\n]{0,200}\])"
 )
-_WIKI = re.compile(r"\[\[([^\[\]|\n]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
-_LINK = re.compile(
+_WIKI = LazyPattern(r"\[\[([^\[\]|\n]{1,500})(?:\|([^\[\]\n]{0,500}))?\]\]")
+_LINK = LazyPattern(
     r"\[([^\[\]]{0,1000})\]"
     r"(?:\((?:<[^<>\n]{0,300}>|[^()\s]|\([^()\s]{0,200}\)){0,1000}(?:\s{1,3}(?:\"[^\"\n]{0,300}\"|'[^'\n]{0,300}'|\([^()\n]{0,300}\)))?\s{0,3}\)"
     r"|\[[^\[\]\n]{0,200}\])(?:\{[^{}\n]{0,200}\})?"
 )
-_TANGLED_LINK = re.compile(
+_TANGLED_LINK = LazyPattern(
     r"\[([^\[\]]{1,1000})\]\(https?://[^\s\[\]<>\"]{1,3000}\)"
 )  # an address with brackets of its own
-_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,80}\]|\^\[([^\[\]\n]{0,500})\]")
-_BLOCK_ID = re.compile(r"(?<=\s)\^[A-Za-z0-9-]{1,40}\s*$")
+_FOOTNOTE = LazyPattern(r"\[\^[^\[\]\s]{1,80}\]|\^\[([^\[\]\n]{0,500})\]")
+_BLOCK_ID = LazyPattern(r"(?<=\s)\^[A-Za-z0-9-]{1,40}\s*$")
 _TAG_NAMES = (
     "a|abbr|article|aside|audio|b|base|blockquote|body|br|button|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em"
     "|figcaption|figure|font|footer|form|h[1-6]|head|header|hr|html|i|iframe|img|input|ins|kbd|label|li|link|main|mark|meta|nav"
     "|ol|optgroup|option|p|picture|pre|q|s|samp|script|section|select|small|source|span|strike|strong|style|sub|summary|sup"
     "|svg|table|tbody|td|textarea|tfoot|th|thead|time|title|tr|tt|u|ul|var|video|wbr|path"
 )
-_ALSO_PLACEHOLDERS = re.compile(
+_ALSO_PLACEHOLDERS = LazyPattern(
     "address|body|button|code|form|head|header|input|label|link|main|option|output|path|section|select"
     "|source|style|summary|table|template|time|title|var|video",
     re.I,
 )
 """``<path>`` alone stands for something to fill in; it is a tag when it has attributes or is closed."""
 _VALUE = r"(?:\"[^\"<>]{0,500}\"|'[^'<>]{0,500}'|\{[^<>{}]{0,500}\}|[^\s\"'<>/]{1,200})"
-_HTML = re.compile(
+_HTML = LazyPattern(
     rf"</?(?P<name>{_TAG_NAMES})(?P<rest>\s[^<>]{{0,2000}}|/)?>"  # HTML proper
     r"|</?[A-Za-z][\w.-]{0,40}\s+[\w:@-]{1,40}=" + _VALUE + r"(?:\s+[\w:@-]{1,40}(?:=" + _VALUE + r")?){0,12}\s{0,3}/?>"
     r"|<[A-Z][\w.]{0,40}\s?/>|</[A-Z][\w.]{0,40}>",  # components of MDX pages
     re.I,
 )
-_COMPONENT = re.compile(r"<[A-Z][\w.]{0,40}\s(?=[^<>]{0,200}\{)")
-_BRACE = re.compile("[{}>]")
+_COMPONENT = LazyPattern(r"<[A-Z][\w.]{0,40}\s(?=[^<>]{0,200}\{)")
+_BRACE = LazyPattern("[{}>]")
 _COMPONENT_CHARS = 3000  # the longest opening tag of an MDX component that is taken for one
-_MDX_COMMENT = re.compile(r"\{/\*[^*]{0,500}\*/\}")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[A-Za-z]{2,31});")
+_MDX_COMMENT = LazyPattern(r"\{/\*[^*]{0,500}\*/\}")
+_ENTITY = LazyPattern(r"&(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[A-Za-z]{2,31});")
 _EMPHASIS = re.compile(r"\*{1,3}|_{1,3}|~~|==")
-_MATH = re.compile(r"\$\$?(?=[^\s$])([^$\n\x00]{0,300}[^\s$])\$\$?(?![0-9A-Za-z])")
+_MATH = LazyPattern(r"\$\$?(?=[^\s$])([^$\n\x00]{0,300}[^\s$])\$\$?(?![0-9A-Za-z])")
 _SPACE = re.compile(r"\s+")
 
 _URL_PATH_CHARS = 40
 """A link target is kept to its host and this much: enough to know it, not enough to fill a packet."""
 
 _CJK = range(0x2E80, 0xFFF0)
-_BREAKS = re.compile(r"<br\s{0,3}/?>", re.I)
+_BREAKS = LazyPattern(r"<br\s{0,3}/?>", re.I)
 
 
 def plain_inline(raw: str) -> str:
@@ -95,9 +96,9 @@ def _protect(text: str, kept: list[str]) -> str:
     if "`" in text:
         text = _code_spans(text, keep)
     if "\\" in text:
-        text = _ESCAPED.sub(lambda match: keep(match[1]), text)
+        text = _ESCAPED.now.sub(lambda match: keep(match[1]), text)
     if "<" in text:
-        text = _AUTOLINK.sub(lambda match: keep(_short_url(match[1].removeprefix("mailto:"))), text)
+        text = _AUTOLINK.now.sub(lambda match: keep(_short_url(match[1].removeprefix("mailto:"))), text)
     return text
 
 
@@ -130,28 +131,28 @@ def _trimmed_code(code: str) -> str:
 
 def _without_marks(text: str, kept: list[str]) -> str:
     if "<" in text or "%%" in text:
-        text = _COMMENT.sub("", text)
+        text = _COMMENT.now.sub("", text)
     if "[" in text:
         text = _links(text)
     if "://" in text:
-        text = _URL.sub(lambda match: _keep_url(match[0], kept), text)
+        text = _URL.now.sub(lambda match: _keep_url(match[0], kept), text)
     if "<" in text:
-        text = _HTML.sub(_untagged, _without_components(_BREAKS.sub(" ", text)))
+        text = _HTML.now.sub(_untagged, _without_components(_BREAKS.now.sub(" ", text)))
     if "{/*" in text:
-        text = _MDX_COMMENT.sub("", text)
+        text = _MDX_COMMENT.now.sub("", text)
     text = _without_emphasis(text)
     if "$" in text:
-        text = _MATH.sub(r"\1", text)
+        text = _MATH.now.sub(r"\1", text)
     if "^" in text:
-        text = _BLOCK_ID.sub("", text)
+        text = _BLOCK_ID.now.sub("", text)
     if "&" in text:
-        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+        text = _ENTITY.now.sub(_unescaped, text)
     return text
 
 
 def _untagged(match: re.Match[str]) -> str:
     name = match["name"]
-    if not name or match["rest"] or match[0][1] == "/" or not _ALSO_PLACEHOLDERS.fullmatch(name):
+    if not name or match["rest"] or match[0][1] == "/" or not _ALSO_PLACEHOLDERS.now.fullmatch(name):
         return ""
     return "" if f"</{name}>" in match.string else match[0]
 
@@ -160,7 +161,7 @@ def _without_components(text: str) -> str:
     """Opening tags of MDX components whose attributes are expressions in braces, which may hold tags of their own."""
     out: list[str] = []
     done = 0
-    for match in _COMPONENT.finditer(text):
+    for match in _COMPONENT.now.finditer(text):
         if match.start() >= done:
             end = _component_end(text, match.end())
             out.append(text[done : match.start()])
@@ -174,7 +175,7 @@ def _without_components(text: str) -> str:
 def _component_end(text: str, start: int) -> int:
     """Index after the ``>`` that is in no braces; 0 when there is none near."""
     depth = 0
-    for match in _BRACE.finditer(text, start, start + _COMPONENT_CHARS):
+    for match in _BRACE.now.finditer(text, start, start + _COMPONENT_CHARS):
         if match[0] == "{":
             depth += 1
         elif match[0] == "}":
@@ -184,14 +185,23 @@ def _component_end(text: str, start: int) -> int:
     return 0
 
 
+def _unescaped(match: re.Match[str]) -> str:
+    import html  # its table of names takes a millisecond to load, and few notes need it
+
+    return html.unescape(match[0])
+
+
 def _links(text: str) -> str:
-    text = _EMBED.sub("", text)
     if "![" in text:
-        text = _IMAGE.sub("", text)
-    text = _FOOTNOTE.sub(lambda match: f" ({match[1]})" if match[1] else "", text)
-    text = _WIKI.sub(lambda match: (match[2] or match[1].replace("#", " › ").replace("^", "")).strip(" ›"), text)
-    text = _LINK.sub(r"\1", text)
-    return _TANGLED_LINK.sub(r"\1", text) if "](http" in text else text
+        text = _IMAGE.now.sub("", _EMBED.now.sub("", text))
+    if "^" in text:
+        text = _FOOTNOTE.now.sub(lambda match: f" ({match[1]})" if match[1] else "", text)
+    if "[[" in text:
+        text = _WIKI.now.sub(
+            lambda match: (match[2] or match[1].replace("#", " › ").replace("^", "")).strip(" ›"), text
+        )
+    text = _LINK.now.sub(r"\1", text)
+    return _TANGLED_LINK.now.sub(r"\1", text) if "](http" in text else text
 
 
 def _keep_url(url: str, kept: list[str]) -> str:

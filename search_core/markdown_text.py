@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from search_core.graphemes import chunk
 from search_core.inline_text import plain_inline
+from search_core.lazy_pattern import LazyPattern
 
 HEADING = "heading"
 TEXT = "text"
@@ -44,23 +45,23 @@ class Line(NamedTuple):
     """Text of the heading above; empty before the first."""
 
 
-_FENCE = re.compile(r"[ \t]{0,12}(?:>[ \t]?){0,4}[ \t]{0,12}(`{3,}|~{3,})([^`]*)$")
+_FENCE = LazyPattern(r"[ \t]{0,12}(?:>[ \t]?){0,4}[ \t]{0,12}(`{3,}|~{3,})([^`]*)$")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)$", re.S)
-_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_SETEXT = LazyPattern(r" {0,3}(=+|-+)[ \t]*$")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _ITEM = re.compile(r"([ \t]{0,40})([-*+•]|[0-9]{1,9}[.)])(?:[ \t]+|$)(?:\[([ xX/-])\][ \t]+)?")
-_BARE_MARK = re.compile(r"(?:-|[0-9]{1,9}[.)])(?: \[[ x]\])?")
-_QUOTE = re.compile(r"(?:[ \t]{0,3}>[ \t]?){1,8}")
-_CALLOUT = re.compile(r"\[!([\w-]{1,30})\][+-]?[ \t]*")
-_ADMONITION = re.compile(r":::+[ \t]*(\w{0,30})[ \t]*(.*)$")
-_DELIMITER_ROW = re.compile(r"[ \t]{0,12}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)*$")
-_REFERENCE = re.compile(r" {0,3}\[[^\[\]^]{1,200}\]:[ \t]*\S")
-_FOOTNOTE = re.compile(r" {0,3}\[\^([^\[\]\s]{1,80})\]:[ \t]*")
-_ATTRIBUTES = re.compile(r"[ \t]+\{#[\w-]{1,80}\}[ \t]*$")
-_MODULE_LINE = re.compile(r"(?:import\s.{1,200}\sfrom\s+['\"]|import\s+['\"]|export\s+(?:const|default|function)\s)")
+_BARE_MARK = LazyPattern(r"(?:-|[0-9]{1,9}[.)])(?: \[[ x]\])?")
+_QUOTE = LazyPattern(r"(?:[ \t]{0,3}>[ \t]?){1,8}")
+_CALLOUT = LazyPattern(r"\[!([\w-]{1,30})\][+-]?[ \t]*")
+_ADMONITION = LazyPattern(r":::+[ \t]*(\w{0,30})[ \t]*(.*)$")
+_DELIMITER_ROW = LazyPattern(r"[ \t]{0,12}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)*$")
+_REFERENCE = LazyPattern(r" {0,3}\[[^\[\]^]{1,200}\]:[ \t]*\S")
+_FOOTNOTE = LazyPattern(r" {0,3}\[\^([^\[\]\s]{1,80})\]:[ \t]*")
+_ATTRIBUTES = LazyPattern(r"[ \t]+\{#[\w-]{1,80}\}[ \t]*$")
+_MODULE_LINE = LazyPattern(r"(?:import\s.{1,200}\sfrom\s+['\"]|import\s+['\"]|export\s+(?:const|default|function)\s)")
 _COMMENT_MARKS = {"<!--": "-->", "%%": "%%"}
-_TAG_LINE = re.compile(r"[ \t]*<(/?)(script|style|template)\b", re.I)
-_CELL_EDGE = re.compile(r"(?<!\\)\|")
+_TAG_LINE = LazyPattern(r"[ \t]*<(/?)(script|style|template)\b", re.I)
+_CELL_EDGE = LazyPattern(r"(?<!\\)\|")
 _FRONT_MATTER_LINES = 400
 MAX_BLOCK_CHARS = 8000  # no paragraph that a person wrote is longer; minified code and base64 are
 
@@ -98,7 +99,7 @@ def block_text(found: list[Block], index: int) -> str:
     if block.kind == TABLE:
         return _row_text(block.raw)
     text = plain_inline(block.raw)
-    return "" if block.kind == ITEM and _BARE_MARK.fullmatch(text) else text
+    return "" if block.kind == ITEM and _BARE_MARK.now.fullmatch(text) else text
 
 
 def cells(raw: str) -> list[str]:
@@ -107,7 +108,7 @@ def cells(raw: str) -> list[str]:
     row = row.removeprefix("|")
     if row.endswith("|") and not row.endswith("\\|"):
         row = row[:-1]
-    return [plain_inline(cell.replace("\\|", "|")) for cell in _CELL_EDGE.split(row)]
+    return [plain_inline(cell.replace("\\|", "|")) for cell in _CELL_EDGE.now.split(row)]
 
 
 def _row_text(raw: str) -> str:
@@ -185,7 +186,7 @@ class _Reader:
             self._flush()
             return
         if stripped[0] == ">":
-            line = _QUOTE.sub("", line, count=1)
+            line = _QUOTE.now.sub("", line, count=1)
             stripped = line.strip()
             if not stripped:
                 self._flush()
@@ -197,7 +198,7 @@ class _Reader:
             self._text(number, line, stripped)
 
     def _opens_fence(self, line: str) -> bool:
-        match = _FENCE.match(line)
+        match = _FENCE.now.match(line)
         if match:
             self._flush()
             self.fence = match[1]
@@ -213,7 +214,7 @@ class _Reader:
             return self._comment(number, stripped)
         if first == "[":
             return self._definition(line)
-        return not self.paragraph and first in "ie" and _MODULE_LINE.match(stripped) is not None
+        return not self.paragraph and first in "ie" and _MODULE_LINE.now.match(stripped) is not None
 
     def _atx(self, line: str) -> bool:
         match = _ATX.match(line)
@@ -224,13 +225,13 @@ class _Reader:
         bare = title.rstrip("#")
         if bare != title and (not bare or bare[-1].isspace()):
             title = bare
-        self._add_heading(len(match[1]), _ATTRIBUTES.sub("", title))
+        self._add_heading(len(match[1]), _ATTRIBUTES.now.sub("", title))
         return True
 
     def _setext(self, line: str) -> bool:
         if self.paragraph_kind != TEXT or len(self.paragraph) != 1:
             return False
-        match = _SETEXT.match(line)
+        match = _SETEXT.now.match(line)
         if not match or (match[1][0] == "-" and len(match[1]) < 2):
             return False
         title = self.paragraph.pop()
@@ -265,7 +266,7 @@ class _Reader:
         return rest[:3] in ("```", "~~~") and self._opens_fence(rest)
 
     def _comment(self, number: int, stripped: str) -> bool:
-        tag = _TAG_LINE.match(stripped)
+        tag = _TAG_LINE.now.match(stripped)
         if tag and not tag[1]:
             return self._skip_until(number, stripped, f"</{tag[2]}>", len(tag[0]))
         for opening, closing in _COMMENT_MARKS.items():
@@ -291,7 +292,7 @@ class _Reader:
         return self.last[mark]
 
     def _admonition(self, stripped: str) -> bool:
-        match = _ADMONITION.match(stripped)
+        match = _ADMONITION.now.match(stripped)
         if not match:
             return False
         self._flush()
@@ -301,19 +302,19 @@ class _Reader:
         return True
 
     def _definition(self, line: str) -> bool:
-        note = _FOOTNOTE.match(line)
+        note = _FOOTNOTE.now.match(line)
         if note:
             self._flush()
             self.paragraph = [line[note.end() :]]
             return True
-        callout = _CALLOUT.match(line.strip())
+        callout = _CALLOUT.now.match(line.strip())
         if callout:
             self._flush()
             title = line.strip()[callout.end() :]
             if title:
                 self._add(TEXT, title)
             return True
-        return _REFERENCE.match(line) is not None
+        return _REFERENCE.now.match(line) is not None
 
     def _text(self, number: int, line: str, stripped: str) -> None:
         if "|" in stripped and self._table_row(number, stripped):
@@ -328,11 +329,11 @@ class _Reader:
 
     def _table_row(self, number: int, stripped: str) -> bool:
         if self.header >= 0:
-            if not _DELIMITER_ROW.match(stripped):
+            if not _DELIMITER_ROW.now.match(stripped):
                 self._add(TABLE, stripped, header=self.header)
             return True
         following = self.lines[number + 1] if number + 1 < len(self.lines) else ""
-        if "-" not in following or not _DELIMITER_ROW.match(following.strip(" \t>")):
+        if "-" not in following or not _DELIMITER_ROW.now.match(following.strip(" \t>")):
             return False
         self._flush()
         self.header = len(self.found)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from search_core.lazy_pattern import LazyPattern
+
 _END = re.compile(
     r"[.!?…]+[\"'”’»)\]]*(?=\s)"  # Latin, Cyrillic, Greek: then white space
     r"|[。！？｡︒]+[」』”’）】》]*"  # Chinese and Japanese: at once
     r"|[।॥؟۔።፧။៕։]+(?=\s|$)"  # Devanagari, Arabic, Ethiopic, Burmese, Khmer, Armenian
 )
-_ABBREVIATION = re.compile(
+_ABBREVIATION = LazyPattern(
     r"e\.g|i\.e|etc|vs|cf|approx|resp|incl|excl|no|nr|mrs?|ms|dr|prof|st|figs?|vol|pp?|eds?|max|min|al|ca|viz|inc|ltd|co"
     r"|z\.b|d\.h|u\.a|usw|bzw|ggf|evtl|vgl|abb|art|sog|p\.ex|т\.е|т\.д|т\.п|напр|см|др|стр|рис",
     re.I,
@@ -46,5 +48,5 @@ def _goes_on(text: str, dot: int, end: int) -> bool:
         return False
     word = _LAST_WORD.search(before)
     if word:
-        return (len(word[0]) == 1 and word[0].isupper() and dot > 1) or bool(_ABBREVIATION.fullmatch(word[0]))
+        return (len(word[0]) == 1 and word[0].isupper() and dot > 1) or bool(_ABBREVIATION.now.fullmatch(word[0]))
     return before.isdigit() and len(before) <= 2
