@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from gateway.intake import LIMIT_KIND
 from gateway.protocol import conversation
 from gateway.protocol.admission import PrivacyRules, scope_for
 from gateway.protocol.answers import Answer, Question
@@ -139,7 +140,7 @@ class Dialogue:
         return self._notice(pending.question, text)
 
     def _notice(self, question: Question, text: str) -> Say:
-        return Say(_answer(question, (text,), replaceable=True, notice=True), "limit")
+        return Say(_answer(question, (text,), replaceable=True, notice=True), LIMIT_KIND)
 
     def _say(self, pending: Pending, reply: Reply, session: Session | None) -> Say | Silence:
         if not reply.parts:

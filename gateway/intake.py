@@ -17,6 +17,8 @@ from gateway.protocol.limits import Backlog, OverLimit, QuestionCounter, Questio
 from gateway.protocol.messages import IncomingText, RadioInfo
 from gateway.store import Owed, mark_of
 
+LIMIT_KIND = "limit"
+"""Kind of the one line that says that a limit is reached."""
 MARKS_PER_NODE = 8
 NODES_LIMIT = 1_000
 
@@ -69,8 +71,8 @@ class Intake:
         """Remember what the last run knew."""
         for node, packet_id in owed.seen:
             self._seen.add(node, packet_id)
-        for node, when, mark in owed.asked:
-            self._counter.restore(node, when)
+        for node, when, mark, kind in owed.asked:
+            self._counter.restore(node, when, told=kind == LIMIT_KIND)
             if mark is not None:
                 self._remember(node, mark, when, 0)
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from gateway.clock import Clock
-from gateway.store import Store, StoreTrouble
+from gateway.store import NOTHING_OWED, Owed, Store, StoreTrouble
 
 log = logging.getLogger("meshseek.service")
 
@@ -31,6 +31,7 @@ class Journal:
         self._writes: list[Write] = []
         self._retry_at: float | None = None
         self._damaged = False
+        self._afresh_at = float("-inf")
         self.trouble = ""
         """Why the store cannot be used just now; empty when it can."""
 
@@ -50,6 +51,7 @@ class Journal:
             self._writes.extend(self._everything_owed())
         try:
             if self._damaged:
+                self._afresh_at = now
                 self.store.start_afresh(self._clock.wall(), self.trouble)
                 self._damaged = False
             with self.store.transaction():
@@ -66,10 +68,24 @@ class Journal:
     def _fail(self, trouble: StoreTrouble, now: float) -> None:
         if self._retry_at is None:
             log.error("event=store_failed why=%r effect=%r", str(trouble), "serving from memory until it works again")
-        first_damage = trouble.damaged and not self._damaged
+        first_damage = trouble.damaged and not self._damaged and now - self._afresh_at > RETRY_SECONDS
         self._damaged = self._damaged or trouble.damaged
         self.trouble = str(trouble)
         self._retry_at = now if first_damage else now + RETRY_SECONDS
+
+    def owed(self, now: float) -> Owed:
+        """What the last run left; nothing when that cannot be read (a damaged file is set aside)."""
+        try:
+            return self.store.owed(now)
+        except StoreTrouble as trouble:
+            self._fail(trouble, now)
+            self.commit()
+            return NOTHING_OWED
+
+    def tidy(self) -> None:
+        """Take the words of finished answers out of the log beside the file, too."""
+        if self._retry_at is None:
+            self.store.tidy()
 
     def session(self, node: int) -> str:
         """The stored session of this node; empty when there is none or the store fails."""

@@ -68,9 +68,8 @@ class Questions:
                 self._board.refuse(verdict, now)
                 self._delivery.log.refused(verdict.sender, str(verdict.reason), explain(verdict), now)
             case Dropped(sender, why):
-                log.info("event=ignored node=%s why=%s", node_id(sender), why)
+                self._delivery.log.ignored(sender, why, now)
                 self._board.count(why)
-                self._remember_packet(text)
             case Limited():
                 self._on_limit(text, verdict, now)
             case Accepted(admitted, command):
@@ -103,7 +102,6 @@ class Questions:
     def _on_limit(self, text: IncomingText, limited: Limited, now: float) -> None:
         self._board.count("over-limit")
         if not limited.limit.tell:
-            self._remember_packet(text)
             return
         question = self._take(text, limited.admitted, now)
         log.warning("event=over_limit q=%d node=%s", question.number, node_id(question.node))
@@ -139,9 +137,6 @@ class Questions:
         self._next_number += 1
         self._delivery.open_question(question)
         return question
-
-    def _remember_packet(self, text: IncomingText) -> None:
-        self._delivery.journal.add(lambda store: store.remember_seen(text.sender, text.packet_id))
 
     def _replace_older(self, question: Question, now: float) -> None:
         """The newer question of a node replaces what was still to be said to its older ones."""

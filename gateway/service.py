@@ -46,7 +46,7 @@ from gateway.protocol.requests import DeskOutcome
 from gateway.questions import Questions
 from gateway.radio.port import Radio
 from gateway.status import Board
-from gateway.store import Store, StoreTrouble
+from gateway.store import Store
 from search_core.notes import Answer
 
 log = logging.getLogger("meshseek.service")
@@ -133,15 +133,12 @@ class Service:
 
     def start(self) -> None:
         """Take up what the last run owed, then start the radio."""
-        try:
-            self._resume(self._clock.now())
-        except StoreTrouble as trouble:
-            log.error("event=store_unread why=%r", str(trouble))
+        self._resume(self._clock.now())
         self._delivery.settle()
         self._radio.start(self.deliver)
 
     def _resume(self, now: float) -> None:
-        owed = self._delivery.journal.store.owed(now)
+        owed = self._delivery.journal.owed(now)
         self._intake.restore(owed)
         for attempt, transmissions in owed.attempts:
             count = TRANSMISSIONS if transmissions is None else transmissions
@@ -217,6 +214,7 @@ class Service:
         if now - self._pruned_at >= PRUNE_SECONDS:
             self._pruned_at = now
             self._delivery.journal.add(lambda store: store.prune(now))
+            self._delivery.later(self._delivery.journal.tidy)
         if now >= self._board.due_at():
             self._write_status(now)
         self._delivery.settle()
@@ -320,6 +318,6 @@ class Service:
             self.outbox.pause(wait, now)
 
     def _on_over(self, question: Question, stage: str) -> None:
-        if stage == "failed":
+        if stage != "delivered":
             self._intake.forget(question.node, question.number)
         self._board.count(f"answers-{stage}")

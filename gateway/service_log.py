@@ -99,6 +99,11 @@ class ServiceLog:
                 "event=trouble node=%s reason=%s text=%r", node_id(tell.node), for_log(tell.reason, 40), tell.text
             )
 
+    def ignored(self, node: int, why: str, now: float) -> None:
+        """A text of an allowed node that needs no answer; the first of a kind in an hour where it is seen."""
+        level = logging.INFO if self._once(now, node, why) else logging.DEBUG
+        log.log(level, "event=ignored node=%s why=%s", node_id(node), why)
+
     def refused(self, node: int, reason: str, sentence: str, now: float) -> None:
         if self._once(now, node, reason):
             log.warning("event=refused node=%s reason=%s text=%r", node_id(node), reason, sentence)

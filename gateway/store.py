@@ -69,13 +69,16 @@ class Owed:
     """In order of time; with the transmissions made, None while in flight."""
     seen: tuple[tuple[int, int], ...]
     """Node and packet id, oldest first."""
-    asked: tuple[tuple[int, float, bytes | None], ...]
-    """Node, time and mark of the questions of the last hour, oldest first."""
+    asked: tuple[tuple[int, float, bytes | None, str], ...]
+    """Node, time, mark and kind of answer of the questions of the last hour, oldest first."""
     next_number: int
 
     def in_flight(self) -> list[Attempt]:
         """Attempts without a result, and before them those that may still be acknowledged."""
         return [attempt for attempt, _ in self.attempts]
+
+
+NOTHING_OWED = Owed((), (), (), (), (), (), 1)
 
 
 def mark_of(node: int, text: str) -> bytes:
@@ -152,8 +155,8 @@ class Store:
                 target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
             )
             try:
-                connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute(f"PRAGMA synchronous = {'FULL' if self._flush else 'OFF'}")
+                connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA secure_delete = ON")
                 if (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                     raise StoreTrouble(f"the state file is damaged: {found}", damaged=True)
@@ -274,6 +277,11 @@ class Store:
             kept = f"SELECT {order} FROM {table} ORDER BY {order} DESC LIMIT 1 OFFSET {limit}"
             self._execute(f"DELETE FROM {table} WHERE {order} <= ({kept})")
 
+    def tidy(self) -> None:
+        """Write the log back into the file and empty it; best effort."""
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     # Reading
 
     def session(self, node: int) -> str:
@@ -307,12 +315,18 @@ class Store:
         return {int(row["number"]): str(row["text"]) for row in self._read(_KEPT_TEXTS)}
 
     def owed(self, now: float) -> Owed:
-        """What is unfinished. Raises StoreTrouble."""
+        """What is unfinished. Raises StoreTrouble, also when rows make no sense."""
+        try:
+            return self._owed(now)
+        except (ValueError, TypeError) as error:
+            raise StoreTrouble(f"rows that make no sense: {type(error).__name__}", damaged=True) from error
+
+    def _owed(self, now: float) -> Owed:
         asked = self._read("SELECT * FROM questions WHERE stage = ? ORDER BY number", (ASKED,))
         under_way = self._read("SELECT * FROM questions WHERE stage IN ('waiting', 'flying', 'parked') ORDER BY number")
         attempts = self._read("SELECT * FROM attempts ORDER BY sent_at, rowid")
         recent = self._read(
-            "SELECT node, asked_at, mark FROM questions WHERE asked_at > ? ORDER BY number", (now - 3600.0,)
+            "SELECT node, asked_at, mark, kind FROM questions WHERE asked_at > ? ORDER BY number", (now - 3600.0,)
         )
         newest = self._read("SELECT coalesce(max(number), 0) AS n FROM questions")[0]["n"]
         seen = self._read("SELECT node, packet_id FROM seen ORDER BY number")
@@ -322,7 +336,7 @@ class Store:
             tuple(self._answer(row) for row in under_way),
             tuple((attempt_of(row), row["transmissions"]) for row in attempts),
             tuple((row["node"], row["packet_id"]) for row in seen),
-            tuple((row["node"], row["asked_at"], row["mark"]) for row in recent),
+            tuple((row["node"], row["asked_at"], row["mark"], row["kind"]) for row in recent),
             int(newest) + 1,
         )
 

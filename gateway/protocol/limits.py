@@ -86,9 +86,13 @@ class QuestionCounter:
             asked.told_until = now + wait
         return OverLimit(wait, tell)
 
-    def restore(self, node: int, when: float) -> None:
-        """A question of before a restart; in order of time."""
-        self._asked(node).times.append(when)
+    def restore(self, node: int, when: float, *, told: bool = False) -> None:
+        """A question of before a restart, or (`told`) one that was answered with the limit; in order of time."""
+        asked = self._asked(node)
+        if told:
+            asked.told_until = (asked.times[0] if asked.times else when) + HOUR
+        else:
+            asked.times.append(when)
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -77,7 +77,7 @@ def test_questions_are_limited_and_that_is_told_once(tmp_path: Path) -> None:
     world.run(20)
     asker.say("after a restart", GATEWAY)
     world.run(20)
-    assert [text for text in answers_to(asker) if "after a restart" in text] == []
+    assert len(answers_to(asker)) == 4
     world.run(HOUR)
     asker.say("an hour later", GATEWAY)
     world.run(20)

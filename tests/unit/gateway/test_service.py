@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -327,3 +328,49 @@ def test_an_answer_owed_is_finished_by_the_next_run(tmp_path: Path) -> None:
     second.find()
     assert second.radio.sent[0].reply_id == 1
     assert second.radio.sent[0].key == KEY
+
+
+def test_a_file_damaged_while_running_is_replaced_and_what_is_owed_written_anew(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(*_args: object) -> None:
+        error = sqlite3.DatabaseError("database disk image is malformed")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+    bench.ask("where is it")
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.store, "_execute", damaged)
+        bench.find()
+    assert len(bench.radio.sent) == 1
+    bench.later(11)
+    assert 1 <= len(list(tmp_path.glob("*.damaged-*"))) <= 2
+    assert [answer.question for answer in bench.store.owed(NOW).answers] == [1]
+
+
+def test_rows_that_make_no_sense_do_not_stop_the_start(tmp_path: Path) -> None:
+    first = Bench(tmp_path)
+    first.ask("where is it")
+    first.store._connection.execute("UPDATE questions SET folders = 'junk'")
+    first.store.close()
+    second = Bench(tmp_path)
+    second.ask("still there")
+    second.find()
+    assert len(second.radio.sent) == 1
+    assert len(list(tmp_path.glob("*.damaged-*"))) == 1
+
+
+def test_ten_texts_a_second_from_an_allowed_node_are_bounded(bench: Bench) -> None:
+    for n in range(1200):
+        bench.ask(f"text {n}")
+        bench.clock.time += 0.1
+    assert len(bench.desk.asked) == 40
+    assert len(list(bench.service.outbox.answers())) <= 2
+    assert len(bench.store.latest(10_000)) == 41
+
+
+def test_what_was_replaced_may_be_asked_again_at_once(bench: Bench) -> None:
+    bench.ask("the first")
+    bench.ask("the second")
+    bench.ask("the first")
+    assert [ticket for ticket, _ in bench.desk.asked] == [1, 2, 3]
