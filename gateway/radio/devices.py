@@ -267,13 +267,22 @@ def others_at(where: str) -> tuple[Holder, ...]:
     return holders(real) if real.startswith("/dev/") and not real.startswith("/dev/pts/") else ()
 
 
-def silent_problem(target: str, seconds: float, others: tuple[Holder, ...] = ()) -> str:
-    """Said when the device opened but never spoke Meshtastic."""
+def silent_problem(target: str, seconds: float) -> str:
+    """Said when the device opened but never spoke Meshtastic; names who else reads from it."""
+    others = others_at(target)
     shared = f"; {held_problem(target, others)}" if others else ""
     return (
         f"nothing that speaks Meshtastic answered at {target} for {seconds:g} s: another device, a radio without "
         "Meshtastic firmware, or its serial API is off (app: Security, Serial Console; "
         f"`meshtastic --set security.serial_enabled true` over Bluetooth){shared}"
+    )
+
+
+def bluetooth_problem(address: str, error: BaseException) -> str:
+    """Said when there is no Bluetooth connection."""
+    return (
+        f"no Bluetooth connection to {address} ({type(error).__name__}: {printable(str(error))}): is Bluetooth on, "
+        f"the radio paired (`bluetoothctl pair {address}`), and no phone connected to it?"
     )
 
 

@@ -17,7 +17,7 @@ import os
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import serial
@@ -30,11 +30,11 @@ from pubsub import pub
 
 from gateway.protocol.messages import BROADCAST, ClientNotice, OddPacket, OutgoingPacket, QueueStatus, RadioInfo
 from gateway.radio import packets_in
-from gateway.radio.devices import Locator, RadioTarget, open_problem, others_at, printable, silent_problem
+from gateway.radio.devices import Locator, RadioTarget, bluetooth_problem, open_problem, printable, silent_problem
 from gateway.radio.link import Link, LinkProblem, Sink
 from gateway.radio.packets_out import payload_of
 from gateway.radio.port import RadioRejected
-from gateway.radio.ports import connected_socket, keep_lines_up, limit_sending, write_all
+from gateway.radio.ports import Writer, connected_socket, keep_lines_up
 from gateway.radio.radio_info import radio_info
 from gateway.radio.reconnect import LinkRules
 from gateway.radio.supervisor import Supervisor
@@ -85,6 +85,8 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
     sink: Sink
     rules: LinkRules
     where: str
+    writer: Writer | None = None
+    gone = "the connection was lost"
     fault = ""
     frames = 0
     _wantExit = False
@@ -96,17 +98,6 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
         self.sink = sink
         self.rules = rules
         self.where = where
-        self.write_lock = threading.Lock()
-
-    @contextlib.contextmanager
-    def one_write(self) -> Iterator[None]:
-        """One frame is written before the next begins. Raises TimeoutError when a write is stuck."""
-        if not self.write_lock.acquire(timeout=self.patience):
-            raise TimeoutError("another write is stuck")
-        try:
-            yield
-        finally:
-            self.write_lock.release()
 
     @property
     def patience(self) -> float:
@@ -156,6 +147,39 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
             self.nodesByNum = {} if own is None else {self.own_node: own}
             self.nodes: Any = {}
 
+    def _is_gone(self, error: Exception | None = None) -> None:
+        detail = f" ({printable(str(error))})" if error is not None else ""
+        self.fault = self.fault or f"{self.where} {self.gone}{detail}"
+
+    def _readBytes(self, length: int) -> bytes | None:
+        try:
+            return super()._readBytes(length)  # type: ignore[no-any-return]
+        except Exception as error:
+            self._is_gone(error)
+            raise
+
+    def _writeBytes(self, b: bytes) -> None:
+        """Without pyserial's loop and the library's flush: the one spins, the other may never return."""
+        if self.writer is None:
+            return
+        self._is_wedged = True
+        try:
+            self.writer.write(bytes(b), self.patience)
+        except TimeoutError as error:
+            raise LinkProblem(f"{self.where} is stuck ({error}): if that goes on, restart the radio") from error
+        except OSError as error:
+            self._is_gone(error)
+            raise LinkProblem(self.fault) from error
+        self._is_wedged = False
+        time.sleep(self.rules.write_pause_seconds)
+
+    def part(self) -> None:
+        """Say goodbye, and let nobody write any more, not even who is in the middle of it."""
+        self._sendDisconnect()
+        self._wantExit = True
+        if self.writer is not None:
+            self.writer.close()
+
     def _handleLogLine(self, line: str) -> None:
         """The radio's debug text is not ours."""
 
@@ -167,7 +191,7 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
 
     def _disconnected(self) -> None:
         super()._disconnected()
-        self.sink.lost(self.fault or f"the connection to {self.where} was lost")
+        self.sink.lost(self.fault or f"{self.where} {self.gone}")
 
     def _sendDisconnect(self) -> None:
         """Once, and whether or not anybody listens; then the radio keeps messages for the next client."""
@@ -183,49 +207,24 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
             if self._wantExit or self._is_parting or self.fault:
                 raise LinkProblem(self.fault or "closed while connecting")
             if self.frames == 0 and time.monotonic() - started >= self.rules.quiet_start_seconds:
-                raise LinkProblem(silent_problem(self.where, self.rules.quiet_start_seconds, others_at(self.where)))
+                raise LinkProblem(silent_problem(self.where, self.rules.quiet_start_seconds))
 
 
 class _SerialLink(_Guarded, SerialInterface):  # type: ignore[misc]
+    gone = "is gone: unplugged, rebooted or read by another program"
+
     def open_stream(self) -> None:
         """Open and lock the port. Raises LinkProblem."""
         try:
             self.stream = serial.Serial(self.where, 115200, exclusive=True, timeout=READ_SECONDS)
             keep_lines_up(self.stream.fileno())
+            self.writer = Writer(self.stream.fileno())
         except (OSError, termios.error, ValueError) as error:
             raise LinkProblem(open_problem(self.where, error)) from error
 
-    def _readBytes(self, length: int) -> bytes | None:
-        try:
-            return super()._readBytes(length)  # type: ignore[no-any-return]
-        except Exception as error:
-            self._is_gone(error)
-            raise
-
-    def _is_gone(self, error: Exception) -> None:
-        self.fault = self.fault or f"{self.where} is gone: unplugged, rebooted or read by another program ({error})"
-
-    def _writeBytes(self, b: bytes) -> None:
-        """Without pyserial's loop and the library's flush: the one spins, the other may never return."""
-        stream = self.stream
-        if stream is None:
-            return
-        self._is_wedged = True
-        try:
-            with self.one_write():
-                write_all(stream.fileno(), bytes(b), self.patience)
-        except TimeoutError as error:
-            raise LinkProblem(f"{self.where} is stuck ({error}): if that goes on, unplug the radio") from error
-        except (OSError, TypeError) as error:
-            self._is_gone(error)
-            raise LinkProblem(self.fault) from error
-        self._is_wedged = False
-        time.sleep(self.rules.write_pause_seconds)
-
     def close(self) -> None:
         stream = self.stream
-        self._sendDisconnect()
-        self._wantExit = True
+        self.part()
         with contextlib.suppress(Exception):  # the stream may be closed meanwhile
             if self._is_wedged:
                 stream.reset_output_buffer()  # what nobody takes would hold up the closing of the port
@@ -234,10 +233,13 @@ class _SerialLink(_Guarded, SerialInterface):  # type: ignore[misc]
 
 
 class _TcpLink(_Guarded, TCPInterface):  # type: ignore[misc]
+    gone = "closed the connection"
+
     def open_stream(self) -> None:
         """Connect the socket. Raises LinkProblem."""
         try:
-            self.socket = connected_socket(self.hostname, self.portNumber, self.rules.write_seconds)
+            self.socket = connected_socket(self.hostname, self.portNumber)
+            self.writer = Writer(self.socket.fileno())
         except (OSError, UnicodeError) as error:
             raise LinkProblem(
                 f"no connection to {self.where} ({error}): is the radio on, in this network, with its network API on?"
@@ -245,24 +247,11 @@ class _TcpLink(_Guarded, TCPInterface):  # type: ignore[misc]
 
     def _reconnect(self) -> None:
         """Not by itself and in silence: the supervisor makes a new connection."""
-        self.fault = self.fault or f"{self.where} closed the connection"
+        self._is_gone()
         raise ConnectionResetError(self.fault)
 
-    def _readBytes(self, length: int) -> bytes | None:
-        try:
-            return super()._readBytes(length)  # type: ignore[no-any-return]
-        except Exception as error:
-            self.fault = self.fault or f"{self.where} closed the connection ({error})"
-            raise
-
-    def _writeBytes(self, b: bytes) -> None:
-        with self.one_write():
-            super()._writeBytes(bytes(b))
-
     def close(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # never connected, or gone
-            limit_sending(self.socket, PARTING_SECONDS)
-        self._sendDisconnect()
+        self.part()
         super().close()
 
 
@@ -373,7 +362,14 @@ def _ble_link(address: str, rules: LinkRules, sink: Sink) -> Link:
 
     ble: Any = _BleLink.__new__(_BleLink)
     ble.adopt(sink, rules, f"ble {address}")
-    return LibraryLink(ble, lambda: None, lambda: BLEInterface.__init__(ble, address, timeout=30))
+
+    def configure() -> None:
+        try:
+            BLEInterface.__init__(ble, address, timeout=30)
+        except Exception as error:  # Bluetooth's errors are as many as its backends
+            raise LinkProblem(bluetooth_problem(address, error)) from error
+
+    return LibraryLink(ble, lambda: None, configure)
 
 
 class MeshtasticRadio(Supervisor):
