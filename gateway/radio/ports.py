@@ -40,7 +40,7 @@ class Writer:
         self._is_leaving = False
 
     def write(self, data: bytes, seconds: float) -> None:
-        """Raises TimeoutError when it takes nothing for `seconds` or another write is stuck, OSError when it is gone."""
+        """Raises TimeoutError when nothing is taken for `seconds` or another write is stuck, OSError if gone."""
         if not self._lock.acquire(timeout=seconds):
             raise TimeoutError("another write is stuck")
         try:

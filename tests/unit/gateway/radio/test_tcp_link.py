@@ -91,7 +91,7 @@ def test_closing_says_goodbye(tcp: TcpRadio, heard: Listener) -> None:
 def test_another_client_that_takes_the_radio_is_a_lost_link(tcp: TcpRadio, heard: Listener) -> None:
     with running(tcp.port, heard):
         heard.wait_up()
-        with contextlib.closing(connected_socket("127.0.0.1", tcp.port, 1.0)):
+        with contextlib.closing(connected_socket("127.0.0.1", tcp.port)):
             assert "closed the connection" in heard.wait_down()
         heard.wait_up(2)
 
