@@ -34,6 +34,8 @@ class WireRadio:
         self.reads = True
         self.answers_config = True
         self.finishes_config = True
+        self.missed_requests = 0
+        """So many requests for the configuration are lost, as while a board boots."""
         self.names_itself = True
         self.answers_probes = False
         self.backlog: list[str] = []
@@ -134,7 +136,9 @@ class WireRadio:
 
     def _answer(self, frame: mesh_pb2.ToRadio) -> None:
         kind = frame.WhichOneof("payload_variant")
-        if kind == "want_config_id" and self.answers_config:
+        if kind == "want_config_id" and self.missed_requests > 0:
+            self.missed_requests -= 1
+        elif kind == "want_config_id" and self.answers_config:
             self.is_talking = True
             self._configure(frame.want_config_id)
         elif kind == "disconnect":

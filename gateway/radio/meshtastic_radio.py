@@ -202,11 +202,15 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
 
     def _waitConnected(self, timeout: float = 30.0) -> None:
         """Until the start-up conversation is complete, as long as it goes on at all."""
-        started = time.monotonic()
+        started = asked = time.monotonic()
         while not self.isConnected.wait(0.05):
             if self._wantExit or self._is_parting or self.fault:
                 raise LinkProblem(self.fault or "closed while connecting")
-            if self.frames == 0 and time.monotonic() - started >= self.rules.quiet_start_seconds:
+            now = time.monotonic()
+            if self.frames == 0 and now - asked >= self.rules.ask_again_seconds:
+                asked = now
+                self._startConfig()  # some boards restart when their port is opened, and miss the first request
+            if self.frames == 0 and now - started >= self.rules.quiet_start_seconds:
                 raise LinkProblem(silent_problem(self.where, self.rules.quiet_start_seconds))
 
 

@@ -26,6 +26,8 @@ class LinkRules:
     """The whole start-up conversation; a full node list on a slow port takes tens of seconds."""
     quiet_start_seconds: float = 30.0
     """Not one frame in this time after the first request: it is no Meshtastic radio, or its serial API is off."""
+    ask_again_seconds: float = 5.0
+    """The request is repeated until the first frame comes: a board that restarts when opened misses the first."""
     close_seconds: float = 6.0
     silence_seconds: float = 300.0
     """No packet in this time: the radio is deaf or gone. Its own telemetry comes about every 60 s."""

@@ -37,6 +37,7 @@ QUICK = LinkRules(
     open_seconds=3,
     configure_seconds=3,
     quiet_start_seconds=0.5,
+    ask_again_seconds=0.2,
     close_seconds=2,
     silence_seconds=60,
     queue_status_seconds=0.6,
@@ -206,6 +207,14 @@ def test_a_silent_device_is_named_as_no_radio_and_leaves_nothing_behind(wire: Wi
         assert open_files() <= files + 12
         wire.answers_config = True
         heard.wait_up()
+
+
+def test_a_board_that_restarts_when_it_is_opened_is_asked_again(wire: WireRadio, heard: Listener) -> None:
+    """Opened anew it would only restart anew."""
+    wire.missed_requests = 1
+    with running(at(wire), heard):
+        heard.wait_up()
+    assert heard.of(LinkDown) == []
 
 
 def test_a_device_that_talks_without_ever_finishing_is_given_up(wire: WireRadio, heard: Listener) -> None:
