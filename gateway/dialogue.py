@@ -10,12 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gateway.intake import LIMIT_KIND
 from gateway.protocol import conversation
 from gateway.protocol.admission import PrivacyRules, scope_for
 from gateway.protocol.answers import Answer, Question
 from gateway.protocol.budget import AirtimeBudget, NotNow
 from gateway.protocol.commands import MARK, Command, Note, Stop
+from gateway.protocol.limits import LIMIT_KIND
 from gateway.protocol.packets import target_budget
 from gateway.protocol.replies import Asker, Redact, Reply, Status
 from gateway.protocol.requests import Outcome, Request, Trouble

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from gateway.protocol import commands
 from gateway.protocol.admission import AccessRules, Admitted, Refused, judge
 from gateway.protocol.commands import Command, Help, Ignore, Info, Note, Search, Stop
-from gateway.protocol.limits import Backlog, OverLimit, QuestionCounter, QuestionLimits, SeenPackets
+from gateway.protocol.limits import LIMIT_KIND, Backlog, OverLimit, QuestionCounter, QuestionLimits, SeenPackets
 from gateway.protocol.messages import IncomingText, RadioInfo
 from gateway.store import Owed, mark_of
 
-LIMIT_KIND = "limit"
-"""Kind of the one line that says that a limit is reached."""
 MARKS_PER_NODE = 8
 NODES_LIMIT = 1_000
 

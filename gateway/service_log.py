@@ -19,6 +19,8 @@ HOUR = 3600.0
 REMEMBERED = 1_000
 LINES_PER_HOUR = 60
 """Of lines that strangers can cause, whatever number they send under."""
+REASONS = 60
+"""More than there are reasons to refuse, to ignore and to tell together."""
 
 _QUIET = frozenset((Stage.WAITING, Stage.FLYING))
 
@@ -46,7 +48,12 @@ class ServiceLog:
     """Writes the lines."""
 
     def __init__(self) -> None:
-        self._once = OncePerHour()
+        self._limiters: dict[str, OncePerHour] = {}
+
+    def _once(self, now: float, node: int, reason: str) -> bool:
+        """Each reason has its own allowance: a flood of strangers must not drown an alarm about a key."""
+        known = reason in self._limiters or len(self._limiters) < REASONS
+        return self._limiters.setdefault(reason if known else "", OncePerHour())(now, node)
 
     def asked(self, question: Question, command: Command) -> None:
         hops = "?" if question.hops is None else question.hops

@@ -9,6 +9,8 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 HOUR = 3600.0
+LIMIT_KIND = "limit"
+"""Kind of the one line that says that a limit is reached."""
 SEEN_LIMIT = 5_000
 """Packet ids remembered; a node that sent one text a second would fill this in more than an hour."""
 NODES_LIMIT = 1_000

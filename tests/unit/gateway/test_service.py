@@ -272,6 +272,8 @@ def test_a_flood_of_strangers_costs_no_write_and_few_lines(bench: Bench, caplog:
         bench.service.handle(IncomingText(n, n, OWN, 0, b"in", "in", bytes([1]) * 32, transport="TRANSPORT_LORA"))
     assert writes == []
     assert len([r for r in caplog.records if "event=refused" in r.getMessage()]) <= 60
+    bench.service.handle(IncomingText(1, NODE, OWN, 0, b"in", "in", bytes([1]) * 32, transport="TRANSPORT_LORA"))
+    assert "reason=key-mismatch" in caplog.records[-1].getMessage()
     bench.store._connection.set_trace_callback(None)
     bench.later(10)
     assert bench.store.counters()["refused-unknown-node"] == 499
