@@ -74,6 +74,8 @@ def _config_findings(scene: Scene) -> Findings:
 
 def _shown(problem: Problem) -> str:
     """Keys are not printed, not even wrong ones."""
+    if problem.key == "file":
+        return problem.allowed
     return str(Problem(problem.key, "", problem.allowed) if problem.key.endswith(".key") else problem)
 
 
@@ -87,7 +89,9 @@ def _config_remedy(scene: Scene, problem: Problem) -> str:
 
 def check_vault(scene: Scene) -> Findings:
     config = scene.config
-    if config is None or config.vault.path == Path():
+    if config is None:
+        return
+    if config.vault.path == Path():
         yield Finding("vault", FAULT, "unknown, since the config does not name it", "set [vault] path")
         return
     path = config.vault.path

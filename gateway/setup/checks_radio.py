@@ -50,11 +50,21 @@ def check_device(scene: Scene) -> Findings:
     except (DeviceProblem, OSError) as problem:
         yield from_sentence("device", FAULT, str(problem), PLUG_IN)
         return
-    if not stat.S_ISCHR(Path(path).stat().st_mode):
+    if not _may_be_serial(path):
         yield Finding("device", FAULT, f"{path} is not a serial device", "correct [radio] port in the config")
         return
     yield _device_name(path)
     yield from _permission(scene, path)
+
+
+def _may_be_serial(path: str) -> bool:
+    """A character device that the kernel does not say to be something else than a terminal."""
+    found = Path(path).stat()
+    if not stat.S_ISCHR(found.st_mode):
+        return False
+    number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
+    kind = Path(os.path.realpath(f"/sys/dev/char/{number}/subsystem")).name
+    return kind in {"subsystem", "tty"}  # Pseudo-terminals are not listed there.
 
 
 def _device_name(path: str) -> Finding:
@@ -99,6 +109,8 @@ def check_radio(scene: Scene) -> Findings:
         return
     if scene.is_running:
         yield from _radio_of_gateway(scene)
+    elif not scene.radio_seconds:
+        return
     elif scene.device or scene.config.radio.target.tcp_host or scene.config.radio.target.ble:
         scene.announce(f"asking the radio, up to {scene.radio_seconds:.0f} s …")
         found = look(scene.config.radio.target, scene.radio_seconds)

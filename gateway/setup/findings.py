@@ -35,7 +35,7 @@ class Scene:
     now: float
     """Unix seconds."""
     radio_seconds: float
-    """How long the radio may take to answer."""
+    """How long the radio may take to answer; 0: it is not asked."""
     file: Path | None = None
     config: Config | None = None
     """With defaults for what is wrong in the file; None when it cannot be read at all."""

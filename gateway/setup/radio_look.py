@@ -16,6 +16,8 @@ from gateway.radio.reconnect import LinkRules
 
 LOOK_SECONDS = 20.0
 """Boards that restart when the port is opened need some 8 s; a full node list takes about as long."""
+GRACE_SECONDS = 1.0
+"""For the link to say itself what was too slow."""
 POLL_SECONDS = 0.1
 
 
@@ -25,13 +27,15 @@ def look(target: RadioTarget, seconds: float = LOOK_SECONDS) -> RadioInfo | str:
 
     # What the link has to say is returned, not logged.
     logging.getLogger("meshseek").addHandler(logging.NullHandler())
-    rules = LinkRules(quiet_start_seconds=seconds * 0.9, open_seconds=seconds, configure_seconds=seconds)
+    rules = LinkRules(
+        quiet_start_seconds=seconds * 0.8, open_seconds=seconds, configure_seconds=seconds + GRACE_SECONDS
+    )
     events: queue.Queue[RadioEvent] = queue.Queue()
     radio = MeshtasticRadio(target, rules, fatal=lambda _reason: None)
     with _interrupts_raised():
         try:
             radio.start(events.put)
-            return _first_word(events, time.monotonic() + seconds, target)
+            return _first_word(events, time.monotonic() + seconds + GRACE_SECONDS, target)
         finally:
             radio.close()
 

@@ -75,7 +75,11 @@ def remedy_for(snapshot: Snapshot) -> str:
     if snapshot.is_damaged:
         return "the gateway sets it aside and begins a new one when it is started again"
     owner = _owner(snapshot.directory)
-    return f"it belongs to the user {owner}: run this with `sudo -u {owner}`" if owner else "check its permissions"
+    return (
+        f"it belongs to the user {owner}: run this with `sudo -u {owner}`"
+        if owner
+        else "check it, or set [state] directory"
+    )
 
 
 def _owner(directory: Path) -> str:
