@@ -46,6 +46,7 @@ CHARS_OF_LARGE = 12_000
 LINE_COST = 40  # characters that a block counts for besides its own
 AFTER_CHARS = 400  # how much after a promising block is looked into as well
 
+_WORDY = re.compile("[A-Za-z0-9]")
 _DIGIT = re.compile(r"\d")
 _LIST_NUMBER_CHARS = 3  # of "1. " before an item, which answers no question
 _CLAUSE = LazyPattern(r"[,;:(—–，；：、][\s\"“]*")
@@ -227,6 +228,8 @@ class _Note:
     def _candidates(self, max_bytes: int) -> Iterator[Window]:
         for first, segment in enumerate(self.segments):
             found = self.found[first]
+            if segment.text.isascii() and not _WORDY.search(segment.text):
+                continue  # a bracket, a rule: nobody begins to read there
             if not found and not (first and self.found[first - 1]) and not self._units_of(self._heading(first)):
                 continue
             yield self._window(first, 0, max_bytes)

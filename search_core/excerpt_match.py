@@ -37,6 +37,7 @@ _TOKEN = LazyPattern(
 _ASCII_TOKEN = re.compile("[A-Za-z0-9]+")
 _BETWEEN = "[-_.:@+/ ]?"
 _SQUEEZE = str.maketrans("", "", "-_.:@+/ ")
+MOST_TOGETHER = 4  # neighbouring words of a question that are looked up as one
 HEAD_CHARS = 4  # enough to tell most words apart, few enough for stems
 
 _INITIAL = LazyPattern(r"(?<![^\W_])[^\W\d_]")
@@ -65,6 +66,7 @@ class Matcher:
 
     def __init__(self, units: tuple[Unit, ...], query: str) -> None:
         self.weights = [unit.weight for unit in units]
+        parts_of = _written_together(units)
         folded = fold(query)
         self.asks_number = _ASKS_NUMBER.search(folded) is not None
         self.asks_meaning = _ASKS_MEANING.search(folded) is not None
@@ -73,8 +75,11 @@ class Matcher:
         self._stems: dict[str, list[tuple[int, float]]] = {}
         self._joined: set[str] = set()
         for number, unit in enumerate(units):
+            if number in parts_of:
+                self.weights[number] = 0.0
             for form, weight in unit.forms:
-                self._learn(number, form, weight)
+                for counted in parts_of.get(number, (number,)):
+                    self._learn(counted, form, weight)
         # A quick test that misses no line with a match: the first letters of every form.
         heads = {re.escape(word[:HEAD_CHARS]) for word in (*self._words, *self._phrases, *self._stems)}
         self._near = re.compile("|".join(sorted(heads))) if heads else None
@@ -157,6 +162,23 @@ class Matcher:
             if len(self._known) < MAX_KNOWN_WORDS:
                 self._known[word] = known
         return known
+
+
+def _written_together(units: tuple[Unit, ...]) -> dict[int, tuple[int, ...]]:
+    """Units that are neighbouring words of the question written together, with those words' units.
+
+    A place that has both words must not count for a third one as well; one that has them together counts for both.
+    """
+    names = [unit.forms[0][0] if unit.forms else "" for unit in units]
+    known: dict[str, tuple[int, ...]] = {}
+    for first in range(len(names)):
+        for end in range(first + 2, min(first + MOST_TOGETHER, len(names)) + 1):
+            known.setdefault("".join(names[first:end]).replace(" ", ""), tuple(range(first, end)))
+    return {
+        number: parts
+        for number, name in enumerate(names)
+        if (parts := known.get(name)) is not None and number not in parts
+    }
 
 
 def _phrase_end(folded: str, start: int, parts: list[str]) -> int:

@@ -152,6 +152,14 @@ def test_importing_is_light() -> None:
     assert not heavy & set(done.stdout.split())
 
 
+def test_words_that_ranking_also_looks_up_together_count_once() -> None:
+    note = "Do not move during a firmware update.\n\nAn update of the firmware needs the phone within two metres.\n"
+    apart = units_of("phone firmware update")
+    together = [*apart, Unit((("firmwareupdate", 1.0),), 9.0)]
+    assert Excerpts(note, together).cut(70) == Excerpts(note, apart).cut(70)
+    assert "FirmwareUpdate" in Excerpts("Nothing here.\n\nSee FirmwareUpdate there.\n", together).cut(40)
+
+
 def first_match(note: str, units: list[Unit], max_bytes: int) -> str:
     """The plain way, to compare with: from the first place of the question's rarest word that the note has."""
     finder = Matcher(tuple(units), "")
