@@ -183,7 +183,7 @@ class SearchCore:
 
     def hit(self, path: str, score: float, engine: str, units: Sequence[Unit], parsed: ParsedQuery) -> Hit:
         """One note as a hit, its excerpt chosen from what is in the file now."""
-        content = self._vault.read(path)
+        content = self._vault.read(path, swept=True)
         excerpts = _excerpts("" if isinstance(content, Unread) else content.text, units, parsed.text)
         return Hit(
             path=path,

@@ -194,7 +194,7 @@ class Index:
 
     def _write_note(self, folder_id: int, path: str, before: Old | None) -> bool:
         """Read one note into the index; False when it has to be looked at again with the next question."""
-        content = self._vault.read(path)
+        content = self._vault.read(path, swept=True)
         if isinstance(content, Unread):
             if content is Unread.GONE and before:
                 self._drop_note(before.id)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 MAX_COMPOUND = 40
@@ -50,9 +51,11 @@ _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_.:@+/]{1,2}[^\W_]++)+")
 _SYMBOLIC = re.compile(
     r"#(?<=[^\w][a-z]#)(?![^\W_])|\+\+(?<=[^\w][a-z]\+\+)(?![^\W_])|\.(?<=[\s(\"'`,]\.)[a-z][a-z0-9]+"
 )
-_CAMEL = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z]?[a-z0-9]++[A-Z]|[A-Z]{2,}[a-z])[A-Za-z0-9]*")
+_ASCII_COMPOUND = re.compile("(?<![a-z0-9])[a-z0-9]++(?:[-_.:@+/]{1,2}[a-z0-9]++)+")
 _CAMEL_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_TAGGED_NUMBER = re.compile("(?<![a-z0-9])(?:0x|v)(?=[0-9])[0-9a-f]+")
+_CAMEL_HINT = re.compile("[A-Z](?:(?<=[a-z0-9][A-Z])|(?=[A-Z][a-z]))")
+"""Begins with its rarest sign, so most notes are passed over quickly."""
+_HEXADECIMAL = re.compile("(?<![a-z0-9])0x([0-9a-f]+)")
 
 
 def fold(text: str) -> str:
@@ -97,16 +100,28 @@ def is_hangul(word: str) -> bool:
 def extra_words(raw: str, folded: str) -> list[str]:
     """Words under which the compounds, symbols and mixed-case names of a text are found as well."""
     found: list[str] = []
-    for compound in _COMPOUND.findall(folded):
+    for compound in (_ASCII_COMPOUND if folded.isascii() else _COMPOUND).findall(folded):
         found += joined_forms(compound)
     found += symbol_names(folded)
-    for name in _CAMEL.findall(raw):
+    for name in _mixed_case_names(raw):
         parts = _CAMEL_PART.findall(name)
         if len(parts) > 1 and len(name) <= MAX_COMPOUND:
             found += [part.lower() for part in parts if len(part) > 1]
-    for number in _TAGGED_NUMBER.findall(folded):
-        found.append(number[2:] if number[1] == "x" else number[1:])
+    if "0x" in folded:
+        found += _HEXADECIMAL.findall(folded)
     return list(dict.fromkeys(found))
+
+
+def _mixed_case_names(raw: str) -> Iterator[str]:
+    end = 0
+    for match in _CAMEL_HINT.finditer(raw):
+        if match.start() >= end:
+            start, end = match.start(), match.end()
+            while start > 0 and raw[start - 1].isalnum():
+                start -= 1
+            while end < len(raw) and raw[end].isalnum():
+                end += 1
+            yield raw[start:end]
 
 
 def joined_forms(compound: str) -> list[str]:

@@ -27,7 +27,7 @@ YOUNG_SECONDS = 1.0
 _TRIES = 6
 _FIRST_WAIT = 0.002
 """Seconds before a note that is being written is read again; doubles each time, 62 ms in all."""
-_REGULAR, _KIND, _LINK = 0o100000, 0o170000, 0o120000
+_KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
 _SUFFIXES = frozenset((".md", ".MD", ".Md", ".mD"))
 
 
@@ -121,23 +121,32 @@ class Vault:
     def _rows(self, entries: Iterator[os.DirEntry[str]], folder: str, linked: set[str]) -> tuple[list[_Row], list[str]]:
         rows: list[_Row] = []
         below: list[str] = []
-        try:
-            for entry in entries:
-                name = entry.name
-                if name[0] == ".":
-                    continue
-                if name[-3:] in _SUFFIXES and not entry.is_dir(follow_symlinks=False):
-                    own = entry.stat(follow_symlinks=False)
-                    stat = own if own.st_mode & _KIND != _LINK else self._linked(folder, name)
-                    if stat is not None:
+        for entry in entries:
+            name = entry.name
+            if name[0] == ".":
+                continue
+            try:
+                if name[-3:] in _SUFFIXES:
+                    stat = entry.stat(follow_symlinks=False)
+                    if stat.st_mode & _KIND == _REGULAR:
                         rows.append((name, stat.st_mode, stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns))
-                elif entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and self._enters(folder, name, linked)):
+                        continue
+                    rows += self._odd_row(folder, name, stat)
+                if entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and self._enters(folder, name, linked)):
                     inner = f"{folder}/{name}" if folder else name
                     if self._is_visible_folder(inner):
                         below.append(inner)
-        except OSError as error:
-            log_once("folder %r cannot be read to its end: %s", folder, error.strerror)
+            except OSError:  # it vanished just now
+                continue
         return rows, below
+
+    def _odd_row(self, folder: str, name: str, stat: os.stat_result) -> list[_Row]:
+        """What stands for something that is called like a note and is no regular file."""
+        kind = stat.st_mode & _KIND
+        target = self._linked(folder, name) if kind == _LINK else stat
+        if target is None or kind == _FOLDER or target.st_mode & _KIND == _FOLDER:
+            return []
+        return [(name, target.st_mode, target.st_mtime_ns, target.st_size, target.st_ctime_ns)]
 
     def _entry(self, folder: str, row: _Row) -> Entry | None:
         name, mode, mtime_ns, size, ctime_ns = row
@@ -208,11 +217,11 @@ class Vault:
             self._settings_stamp, self._ignore = stamp, tuple(_ignore_filters(path))
         return stamp
 
-    def read(self, path: str) -> Content | Unread:
-        """The text of a note with the stat of just this text."""
+    def read(self, path: str, *, swept: bool = False) -> Content | Unread:
+        """The text of a note with the stat of just this text. `swept`: the path comes from a sweep just made."""
         for attempt in range(_TRIES):
             try:
-                content = _read_once(self._openable(path), path)
+                content = self._read_swept(path) if swept else _read_once(self._openable(path), path)
             except OSError as error:
                 if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                     return Unread.GONE
@@ -222,6 +231,15 @@ class Vault:
                 return content
             time.sleep(_FIRST_WAIT * 2**attempt)
         return Unread.BUSY
+
+    def _read_swept(self, path: str) -> Content | Unread:
+        """Without resolving the folders again, which costs as much as reading; a link is resolved all the same."""
+        try:
+            return _read_once(f"{self.root}/{path}", path)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            return _read_once(self._openable(path), path)
 
     def _openable(self, path: str) -> str:
         """The real path of a note, once it is sure to lie in the vault and to be visible. Raises OSError if not."""
