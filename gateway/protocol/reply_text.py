@@ -19,7 +19,7 @@ TIED = 0.95
 """Share of the best score from which on a hit is as good as the best."""
 
 CLEAR = 0.65
-"""Below this share of the best score the second hit is hardly ever the right one (5 of 103 questions, the first in 97)."""
+"""Below this share of the best score the second hit is hardly ever right (5 of 103 questions; the first in 97)."""
 
 MOST_TIED = 2
 MOST_LISTED = 2
