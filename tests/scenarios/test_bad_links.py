@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,29 @@ def test_reordered_results_and_texts(tmp_path: Path) -> None:
     assert world.run_until(lambda: settled(world, 5), 600)
     assert [len(answers_to(handheld)) for handheld in world.handhelds] == [1] * 5
     assert_sound(world)
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.15])
+def test_over_two_relays_only_the_destinations_own_acknowledgement_counts(tmp_path: Path, loss: float) -> None:
+    """Our radio hears the first relay pass each part on, and then repeats no more: the rest is our patience."""
+    world = World(tmp_path, handhelds=3, seed=5)
+    asker, near, far = world.handhelds
+    chain = [GATEWAY, near.number, far.number, asker.number]
+    for place, one in enumerate(chain):
+        for other in chain[place + 1 :]:
+            world.mesh.cut(one, other, both=True)
+    for one, other in pairwise(chain):
+        world.mesh.connect(one, other, Link(loss=loss), both=True)
+    world.run(2)
+    for text in ("relayed", "1", "m 3"):
+        asker.say(text, GATEWAY)
+        world.run(200)
+    world.run(400)
+    for _ in range(3):
+        asker.node.announce()
+        world.run(700)
+    fates = world.fates()
+    assert fates
+    assert set(fates.values()) == {"delivered"}
+    assert_sound(world)
+    assert asker.seen[0].hops == 2

@@ -376,3 +376,11 @@ def test_what_was_replaced_may_be_asked_again_at_once(bench: Bench) -> None:
     bench.ask("the second")
     bench.ask("the first")
     assert [ticket for ticket, _ in bench.desk.asked] == [1, 2, 3]
+
+
+def test_a_result_that_comes_before_the_hand_over_returns_counts(bench: Bench) -> None:
+    bench.radio.on_send = lambda: bench.service.deliver(DeliveryReport(9000, NODE, "NONE"))
+    bench.ask("where is it")
+    bench.find()
+    bench.later(0.0)
+    assert bench.store.latest()[0]["stage"] == "delivered"
