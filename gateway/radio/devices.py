@@ -144,6 +144,7 @@ class Locator:
         self._target = target
         self._root = root
         self._identity: tuple[int, int, str] | None = None
+        self._found = ""
 
     def locate(self) -> str:
         """The path to open. Raises DeviceAbsent when it is not there, or when nothing or too much fits "auto"."""
@@ -152,7 +153,17 @@ class Locator:
         device = next((d for d in devices if path in (d.device, d.by_id)), None)
         if device is not None and device.identity is not None:
             self._identity = self._identity or device.identity
+        self._found = path
         return path
+
+    def mark(self) -> object:
+        """Which very file was located last: changes when the device is plugged in anew, None when it is away."""
+        try:
+            real = os.path.realpath(self._below(self._found))
+            status = os.stat(real)
+        except OSError:
+            return None
+        return (real, status.st_rdev, status.st_ino)
 
     def _wanted(self, devices: tuple[UsbSerial, ...]) -> str:
         if not self._target.serial:

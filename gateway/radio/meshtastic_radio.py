@@ -43,8 +43,7 @@ MAX_NODES = 2000
 """The library keeps every node number it ever met; numbers can be invented by anybody."""
 READ_SECONDS = 0.5
 PARTING_SECONDS = 1.0
-EXIT_STUCK = 70
-"""Exit status when the port cannot be let go (sysexits.h, EX_SOFTWARE): the service manager starts us again."""
+EXIT_STUCK = 70  # sysexits.h, EX_SOFTWARE: the port cannot be let go, the service manager is to start us again
 ANNOUNCE_NONCE = 1  # PhoneAPI.cpp: a heartbeat with it makes the radio broadcast its node info
 
 _library_ready = threading.Lock()
@@ -383,10 +382,11 @@ class MeshtasticRadio(Supervisor):
         self, target: RadioTarget, rules: LinkRules | None = None, fatal: Callable[[str], None] | None = None
     ) -> None:
         rules = rules or LinkRules()
-        is_serial = not (target.tcp_host or target.ble)
+        is_serial, locator = not (target.tcp_host or target.ble), Locator(target)
         super().__init__(
             connect=lambda where, sink: connect(target, rules, where, sink),
-            locate=Locator(target).locate if is_serial else lambda: str(target),
+            locate=locator.locate if is_serial else lambda: str(target),
+            mark=locator.mark if is_serial else lambda: None,
             rules=rules,
             fatal=fatal or _end_process,
         )

@@ -39,15 +39,25 @@ Connect = Callable[[str, Sink], Link]
 
 
 class Supervisor:
-    """Opens, watches, lets go and opens again. `connect` and `locate` are the way to the device."""
+    """Opens, watches, lets go and opens again.
+
+    `connect` and `locate` are the way to the device; `mark` tells whether it is still the one that was tried.
+    """
 
     def __init__(
-        self, connect: Connect, locate: Callable[[], str], rules: LinkRules, fatal: Callable[[str], None]
+        self,
+        connect: Connect,
+        locate: Callable[[], str],
+        rules: LinkRules,
+        fatal: Callable[[str], None],
+        mark: Callable[[], object] = lambda: None,
     ) -> None:
         self._connect = connect
         self._locate = locate
         self._rules = rules
         self._fatal = fatal
+        self._mark = mark
+        self._tried: object = None
         self._machine = LinkMachine(rules, time.monotonic())
         self._stop = threading.Event()
         self._wake = threading.Event()
@@ -104,6 +114,8 @@ class Supervisor:
             self._turned_at = time.monotonic()
             if self._machine.may_open(self._turned_at):
                 self._attempt()
+            elif self._machine.failures and self._mark() != self._tried:
+                self._machine.device_absent(self._turned_at)  # plugged in anew: what failed before counts no more
             else:
                 self._rest()
 
@@ -119,6 +131,7 @@ class Supervisor:
             self._machine.device_absent(time.monotonic())
             self._say_down(str(problem))
             return
+        self._tried = self._mark()
         session = Session(self._rules, self._observe, self._wake.set)
         self._session = session
         self._machine.opening(time.monotonic())

@@ -197,6 +197,20 @@ def test_a_missing_device_is_waited_for(wire: WireRadio, heard: Listener) -> Non
     assert len(heard.of(LinkDown)) == 1
 
 
+def test_a_device_that_is_plugged_in_anew_is_tried_at_once(wire: WireRadio, heard: Listener) -> None:
+    """Whatever pause the failures of the old one have earned."""
+    wire.answers_config = False
+    rules = LinkRules(quiet_start_seconds=0.1, backoff_first_seconds=60, poll_seconds=0.02)
+    with running(at(wire), heard, rules) as radio:
+        heard.wait_down()
+        until(lambda: radio.state is LinkState.WAITING_FOR_DEVICE)
+        wire.unplug()
+        wire.answers_config = True
+        time.sleep(0.1)
+        wire.plug()
+        heard.wait_up()
+
+
 def test_a_silent_device_is_named_as_no_radio_and_leaves_nothing_behind(wire: WireRadio, heard: Listener) -> None:
     wire.answers_config = False
     files, threads = open_files(), threading.active_count()
