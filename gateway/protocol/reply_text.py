@@ -8,6 +8,7 @@ alone, or two when their scores are level (`TIED`); the others are one ``m`` awa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,6 +36,9 @@ _NAME_BYTES = 48  # a longer file name is clipped in any case
 _ASIDE_BYTES = 20
 _GENERIC = frozenset({"index", "readme", "_index", "untitled", "notes", "todo"})
 _ELLIPSIS = "…"
+_CUT_SECRET = re.compile(r"(?:[0-9](?:[ -]?[0-9]){7,}|(?=[A-Za-z+/_=-]{0,200}[0-9])[A-Za-z0-9+/_=-]{12,200})[ -]?…\Z")
+"""At the end of a cut passage: eight digits (of a card), or twelve letters and digits (of a key)."""
+
 _SEPARATORS = ":.–—·|-"
 
 
@@ -85,7 +89,7 @@ def passage_page(hit: Hit, frame: Frame) -> Page | None:
     """Another passage of the best hit, apart from the one that the first packet showed; None when there is none."""
     head = f"1 {paths([frame.redact(hit.path)])[0]}"
     room = _room([head], frame, 1) - 2
-    found = [one_line(frame.redact(text)) for text in hit.passages(room, 2)]
+    found = [_shown(text, frame.redact) for text in hit.passages(room, 2)]
     if len(found) < 2 or not found[1]:
         return None
     footer = frame.footer(1, more=frame.numbered > 1)
@@ -122,11 +126,17 @@ def _with_excerpts(page: Sequence[Hit], heads: Sequence[str], room: int, redact:
 
 def excerpt(hit: Hit, room: int, redact: Redact = str) -> str:
     """The best passage in at most `room` bytes, on one line, without the title that stands before it already."""
-    text = one_line(redact(hit.cut(room)))
+    text = _shown(hit.cut(room), redact)
     rest = _after_title(text, hit)
     if rest:
-        text = _after_title(one_line(redact(hit.cut(room + byte_length(text) - byte_length(rest)))), hit) or rest
+        text = _after_title(_shown(hit.cut(room + byte_length(text) - byte_length(rest)), redact), hit) or rest
     return clip(text, room).rstrip()
+
+
+def _shown(passage: str, redact: Redact) -> str:
+    """A passage on one line and without secrets, nor the beginning of one that was cut and so is not recognised."""
+    text = one_line(redact(passage))
+    return text if redact is str else _CUT_SECRET.sub(_ELLIPSIS, text)
 
 
 def _after_title(text: str, hit: Hit) -> str:

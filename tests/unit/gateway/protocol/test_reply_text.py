@@ -225,3 +225,20 @@ def test_an_excerpt_does_not_repeat_the_title_before_it() -> None:
 def test_an_excerpt_is_one_harmless_line_without_secrets() -> None:
     hit = note("a.md", 1.0, "one\n\n two\t\u202ethree\x07 secret")
     assert excerpt(hit, 60, lambda text: text.replace("secret", "[hidden]")) == "one two three [hidden]"
+
+
+@pytest.mark.parametrize(
+    ("passage", "shown"),
+    [
+        ("the card is 4111 1111 1111 …", "the card is …"),
+        ("the key is 3f9a0c77b1e2d4…", "the key is …"),
+        ("call 0171 234 or come…", "call 0171 234 or come…"),
+        ("a long word, unfortunately…", "a long word, unfortunately…"),
+        ("on port 8089…", "on port 8089…"),
+        ("whole: 3f9a0c77b1e2d4", "whole: 3f9a0c77b1e2d4"),
+    ],
+)
+def test_the_beginning_of_a_secret_that_was_cut_is_not_shown(passage: str, shown: str) -> None:
+    hit = Hit(path="a.md", basename="a", score=1.0, excerpt="", engine="local", cut=lambda _: passage)
+    assert excerpt(hit, 60, Redactor().redact) == shown
+    assert excerpt(hit, 60) == passage
