@@ -28,6 +28,8 @@ class Flight:
     """When the radio has surely stopped repeating it, so that others may be sent something again."""
     deadline: float
     """When silence is taken for a result."""
+    quiet_since: float | None = None
+    """When a relay was overheard: our radio repeats it no more after that (firmware ReliableRouter.cpp)."""
     reason: str = SILENCE
     """What silence until the deadline means."""
 
@@ -89,6 +91,7 @@ class Flights:
         """A relay was overheard: our radio repeats no more, but the destination's own ACK may still come."""
         flight = self._flights.get(packet_id)
         if flight is not None:
+            flight.quiet_since = flight.quiet_since or now
             wait = airtime.relayed_deadline(flight.frame, self._budget.lora, hops)
             flight.deadline = min(flight.deadline, now + wait)
             flight.overdue = min(flight.deadline, now + wait / 2)
@@ -104,11 +107,16 @@ class Flights:
         after = max(now - attempt.sent_at, 0.0)
         if flight is None:
             return [Ended(attempt, result, after, 0)] if result == "ACK" else []
-        count = airtime.transmissions_within(after, flight.frame, self._budget.lora) if sent else 0
-        if result in _ALL_SENT:
-            count = airtime.TRANSMISSIONS
+        count = self._transmissions(flight, result, now) if sent else 0
         self._budget.settle(attempt.packet_id, count)
         return [Ended(attempt, result, after, count)]
+
+    def _transmissions(self, flight: Flight, result: str, now: float) -> int:
+        """How often our radio has sent it; when in doubt, as often as it may."""
+        if flight.quiet_since is None and result in _ALL_SENT:
+            return airtime.TRANSMISSIONS
+        end = now if flight.quiet_since is None else flight.quiet_since
+        return airtime.transmissions_within(end - flight.attempt.sent_at, flight.frame, self._budget.lora)
 
 
 def was_sent(reason: str, row: Row) -> bool:

@@ -89,6 +89,14 @@ def test_a_relay_overheard_is_no_acknowledgement(bench: Bench) -> None:
     assert final(bench.report(send, "NONE", 7.0, reporter=NODE)).part == 1
 
 
+def test_after_a_relay_was_overheard_our_radio_is_charged_no_more(bench: Bench) -> None:
+    bench.ask(0.0)
+    send = bench.sent(0.0)
+    bench.report(send, "NONE", 3.0)
+    changes = bench.report(send, "NONE", 21.0, reporter=NODE)
+    assert [change.transmissions for change in changes if isinstance(change, Ended)] == [1]
+
+
 def test_somebody_elses_acknowledgement_is_ignored(bench: Bench) -> None:
     bench.ask(0.0)
     assert bench.report(bench.sent(0.0), "NONE", 1.0, reporter=OTHER) == []
