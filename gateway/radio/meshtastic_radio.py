@@ -147,8 +147,8 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
             self.nodes: Any = {}
 
     def _is_gone(self, error: Exception | None = None) -> None:
-        detail = f" ({printable(str(error))})" if error is not None else ""
-        self.fault = self.fault or f"{self.where} {self.gone}{detail}"
+        said = getattr(error, "strerror", None)  # the system's own words; pyserial's guesses are no help
+        self.fault = self.fault or f"{self.where} {self.gone}" + (f" ({printable(said)})" if said else "")
 
     def _readBytes(self, length: int) -> bytes | None:
         try:
