@@ -88,7 +88,7 @@ class Board:
 
     def note_link(self, up: bool, now: float, reason: str) -> None:
         self._link_up, self._link_since, self._link_reason = up, now, reason
-        self._news = True
+        self._written_at = float("-inf")  # Rare, and the first thing to look for: written at once.
 
     def note_heard(self, now: float) -> None:
         self._heard = now

@@ -175,9 +175,8 @@ def _vault(snapshot: Snapshot, vault: VaultLook | None, now: float, styled: Styl
 
 
 def _questions(snapshot: Snapshot, styled: Styled, *, show_text: bool) -> Iterator[str]:
-    total = count(snapshot.counters.get("questions", 0), "question")
     yield ""
-    yield styled(f"{total} so far" + (", the last:" if snapshot.questions else ""), "bold")
+    yield styled("The last questions:" if snapshot.questions else "No question yet.", "bold")
     for row in snapshot.questions:
         asked = local_time(snapshot.wall(row["asked_at"]))
         yield for_terminal(f"  q {row['number']:<5} {asked}  {node_id(row['node'])}  {_outcome(row)}")
@@ -204,17 +203,13 @@ def _refusals(snapshot: Snapshot, now: float, styled: Styled) -> Iterator[str]:
     yield ""
     yield styled("Ignored without an answer:", "bold")
     for row in snapshot.refusals:
-        yield f"  {row['count']} times, last {span(now - snapshot.wall(row['last']))} ago: " + for_terminal(
+        yield f"  {count(row['count'], 'time')}, last {span(now - snapshot.wall(row['last']))} ago: " + for_terminal(
             str(row["sentence"])
         )
 
 
 def _counters(snapshot: Snapshot) -> Iterator[str]:
-    others = {
-        name: number
-        for name, number in sorted(snapshot.counters.items())
-        if name != "questions" and not name.startswith("refused-")
-    }
+    others = {name: number for name, number in sorted(snapshot.counters.items()) if not name.startswith("refused-")}
     if others:
         yield ""
         yield "Counted since the beginning: " + ", ".join(f"{for_terminal(name)} {n:,}" for name, n in others.items())

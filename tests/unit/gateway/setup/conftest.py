@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("STATE_DIRECTORY", raising=False)
     monkeypatch.setenv("OMNISEARCH_URL", "off")
+    monkeypatch.setattr(sys, "stdin", io.StringIO())  # Nobody is at the terminal.
     return tmp_path
 
 
