@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 from gateway.clock import Clock
 from gateway.delivery import Delivery
@@ -20,6 +22,10 @@ from gateway.status import Board
 from gateway.store import Owed
 
 log = logging.getLogger("meshseek.service")
+
+Step = TypeVar("Step", bound="Ask | Say | Silence")
+
+BUG = Silence(True, "bug")
 
 ASKED_LIMIT = 200
 """Questions waiting for the desk; beyond it the oldest has failed."""
@@ -86,7 +92,10 @@ class Questions:
             log.warning("event=desk_trouble q=%d kind=%s", outcome.ticket, trouble.kind)
         search_ms = (now - pending.submitted_at) * 1000
         status = Status(self._delivery.outbox.parts_waiting(), self._dialogue.airtime_left(now))
-        self._conclude(pending, self._dialogue.answer(pending, outcome.outcome, status, now), search_ms, now)
+        step = self._guarded(lambda: self._dialogue.answer(pending, outcome.outcome, status, now))
+        if step is None:
+            step = self._guarded(lambda: self._dialogue.answer(pending, Trouble("failed"), status, now))
+        self._conclude(pending, step or BUG, search_ms, now)
 
     def give_up_late(self, now: float) -> None:
         """The desk did not answer in time: say so."""
@@ -149,13 +158,23 @@ class Questions:
 
     def _begin(self, question: Question, command: Command, now: float) -> None:
         pending = Pending(question, command, now + self._desk_seconds, now)
-        step = self._dialogue.begin(pending, now)
+        step = self._guarded(lambda: self._dialogue.begin(pending, now)) or BUG
         if isinstance(step, Ask):
             self._pending[question.number] = pending
             request = step.request
             self._delivery.later(lambda: self._desk.submit(question.number, request))
         else:
             self._conclude(pending, step, None, now)
+
+    def _guarded(self, compose: Callable[[], Step]) -> Step | None:
+        """None when composing failed: a fault of ours, which shall cost one answer and not leave a question open."""
+        try:
+            return compose()
+        except Exception as error:
+            log.error("event=bug in=dialogue error=%s", type(error).__name__)
+            log.debug("event=bug", exc_info=True)
+            self._board.count("bug")
+            return None
 
     def _conclude(self, pending: Pending, step: Say | Silence, search_ms: float | None, now: float) -> None:
         if isinstance(step, Silence):

@@ -63,6 +63,8 @@ EVENTS_PER_STEP = 100
 IDLE_SECONDS = 1.0
 """Longest sleep of the loop, so that it stops when it is told to, and feeds the watchdog."""
 PRUNE_SECONDS = 600.0
+FAULTS_IN_A_ROW = 20
+"""Turns that may fail one after another before the process gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class Service:
         )
         self._info: RadioInfo | None = None
         self._pruned_at = float("-inf")
+        self._faults = 0
 
     # Start, turn, stop
 
@@ -183,7 +186,7 @@ class Service:
             except queue.Empty:
                 break
             self.handle(event)
-        wake = self.turn(self._clock.now())
+        wake = self._turn_or_fault()
         return 0.0 if not self._inbox.empty() else max(wake - self._clock.now(), 0.0)
 
     def _wait(self, seconds: float) -> None:
@@ -202,6 +205,22 @@ class Service:
             log.debug("event=bug", exc_info=True)
             self._board.count("bug")
         self._delivery.settle()
+
+    def _turn_or_fault(self) -> float:
+        """A fault of ours may pass with the next event; if it does not, the process ends and is started afresh."""
+        now = self._clock.now()
+        try:
+            wake = self.turn(now)
+        except Exception as error:
+            self._faults += 1
+            if self._faults >= FAULTS_IN_A_ROW:
+                raise
+            log.error("event=bug in=turn error=%s", type(error).__name__)
+            log.debug("event=bug", exc_info=True)
+            self._board.count("bug")
+            return now + IDLE_SECONDS
+        self._faults = 0
+        return wake
 
     def turn(self, now: float) -> float:
         """Do what is due at `now`; returns when to look again."""

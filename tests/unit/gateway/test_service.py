@@ -10,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scenarios.world import outcome_of
 
 from gateway.protocol.admission import AccessRules, Handheld
 from gateway.protocol.messages import (
@@ -384,3 +387,56 @@ def test_a_result_that_comes_before_the_hand_over_returns_counts(bench: Bench) -
     bench.find()
     bench.later(0.0)
     assert bench.store.latest()[0]["stage"] == "delivered"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.text(max_size=60) | st.sampled_from(["m", "m 5", "1", "9", "r 2", "i", "h", "ping", "stop", "n x", "?"])
+    ),
+    st.sampled_from(["found", "trouble", "silence"]),
+)
+def test_any_text_of_an_allowed_node_ends_in_an_answer_or_a_recorded_end(texts: list[str], desk: str) -> None:
+    bench = Bench(None)
+    for text in texts:
+        bench.ask(text)
+        if bench.desk.asked and desk != "silence":
+            ticket, request = bench.desk.asked[-1]
+            outcome = Trouble("gone") if desk == "trouble" else outcome_of(request)
+            bench.service.deliver(DeskOutcome(ticket, outcome))
+            bench.service.step()
+        if bench.radio.sent:
+            bench.service.handle(DeliveryReport(bench.radio.sent[-1].packet_id, NODE, "NONE"))
+        bench.later(3)
+    bench.later(200)
+    for _ in range(10):
+        bench.service.handle(DeliveryReport(bench.radio.sent[-1].packet_id if bench.radio.sent else 1, NODE, "NONE"))
+        bench.later(3)
+    assert {row["stage"] for row in bench.store.latest(1000)} <= {"delivered", "failed", "replaced"}
+    assert "bug" not in bench.store.counters()
+
+
+def test_a_fault_in_the_turn_passes_or_ends_the_process(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_now: float) -> float:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.service.outbox, "poll", fail)
+        bench.later(1)
+    bench.ask("still there")
+    bench.find()
+    assert len(bench.radio.sent) == 1
+    monkeypatch.setattr(bench.service.outbox, "poll", fail)
+    for _ in range(19):
+        bench.later(1)
+    with pytest.raises(ZeroDivisionError):
+        bench.later(1)
+
+
+def test_a_fault_in_composing_costs_one_answer_and_is_said(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.ask("where is it")
+    bench.service.deliver(DeskOutcome(1, Answer("q", (None,), "local", 0.01, 1)))  # type: ignore[arg-type]
+    bench.service.step()
+    assert "event=bug" in caplog.text
+    assert "later" in bench.radio.sent[0].text
+    assert bench.store.owed(NOW).questions == ()
