@@ -85,12 +85,12 @@ class Console:
             raise EOFError
         return line.strip()
 
-    def ask_with_default(self, question: str, default: str) -> str:
-        """The answer, or the default for an empty one or the end of the input."""
+    def ask_with_default(self, question: str, default: str, *, at_end: str | None = None) -> str:
+        """The answer, or the default for an empty one; `at_end` when there is no more input, else the default."""
         try:
             return self.ask(f"{question} [{default}] " if default else f"{question} ") or default
         except EOFError:
-            return default
+            return default if at_end is None else at_end
 
     def expect_terminal(self, option: str, what: str) -> None:
         """Raises UsageError, naming the option, where nobody can be asked."""

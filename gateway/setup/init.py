@@ -139,8 +139,9 @@ def _port(options: argparse.Namespace, console: Console) -> str:
 
 
 def _ask_port(console: Console, found: tuple[str, ...], default: str) -> str:
+    listed = ", or a number from the list" if found else ""
     for _ in range(MOST_TRIES):
-        answer = console.ask_with_default("A device file, `auto`, tcp:HOST, or a number from the list:", default)
+        answer = console.ask_with_default(f"A device file, `auto` or tcp:HOST{listed}:", default)
         if answer.isascii() and answer.isdigit() and 1 <= int(answer[:3]) <= len(found):
             return found[int(answer) - 1]
         try:
@@ -173,8 +174,11 @@ def _pair(console: Console, config: Config, scene: Scene, wish: Wish, radio_seco
     if not console.can_ask or wish.yes:
         return False
     while not candidates(known.nodes, known.asked, ()):
+        if scene.info is None:
+            console.say("A handheld can be let in once the radio answers.")
+            return False
         console.say("The radio knows no handheld yet. Send any text from yours to this radio, then press Enter;")
-        if console.ask_with_default("or type s to do without for now:", "").lower() == "s" or scene.info is None:
+        if console.ask_with_default("or type s to do without for now:", "", at_end="s").lower() == "s":
             return False
         known = known_nodes(config, console, radio_seconds)
     console.say("Which handheld is yours?", "bold")
@@ -203,7 +207,7 @@ def _next_steps(console: Console, config: Config, scene: Scene, *, is_paired: bo
     console.say("Next:", "bold")
     if not is_paired:
         console.say(f"  meshseek pair{named}      let a handheld in: until then nobody may ask")
-    console.say(f"  meshseek serve{named}     answer, until Ctrl-C (deploy/README.md: as a service)")
+    console.say(f"  meshseek serve{named}     answer, until Ctrl-C")
     console.say(f"  meshseek doctor{named}    check everything, now or when it stops")
     if is_paired and scene.info is not None:
         console.say(f"Then send a question as a direct message from the handheld to {node_id(scene.info.node)}.")

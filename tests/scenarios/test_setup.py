@@ -169,7 +169,7 @@ def test_init_asks_what_it_needs(bench: Bench) -> None:
     assert "~/vault" in terminal.expect(r"list: \[1\] ")
     terminal.type("\n")
     terminal.expect(r"Where is the radio")
-    terminal.expect(r"from the list: \[auto\] ")
+    terminal.expect(r"tcp:HOST: \[auto\] ")
     terminal.type(f"{bench.pty.path}\n")
     terminal.expect("firmware 2.7.26")
     terminal.expect("Which handheld is yours")
