@@ -9,6 +9,7 @@ results[0].path, results[0]["excerpt"]
 from __future__ import annotations
 
 import os
+from _thread import _local  # `threading` costs more to import
 
 from search_core.core import SearchCore
 from search_core.errors import EngineUnavailable, NoteGone, SearchError, VaultMissing, WrongUse
@@ -46,22 +47,24 @@ def search(
     `folder` is relative to the vault. Raises `VaultMissing`, `EngineUnavailable`, `WrongUse`. The vault stays open
     for the next call, which then takes milliseconds.
     """
-    answer = _opened(vault or default_vault()).search(query, limit=limit, folder=folder, source=source)
+    answer = _open(vault or default_vault()).search(query, limit=limit, folder=folder, source=source)
     return list(answer.hits), answer.engine
 
 
-_open: dict[tuple[str, str, int], SearchCore] = {}
-"""The vault asked last; a database handle must not be used by another thread or after a fork."""
+class _Opened(_local):
+    """The vault that this thread asked last: a database handle must not be shared by threads, or kept over a fork."""
+
+    key: tuple[str, str, int] | None = None
+    core: SearchCore | None = None
 
 
-def _opened(vault: str) -> SearchCore:
-    import threading
+_opened = _Opened()
 
-    root = os.path.realpath(os.path.expanduser(vault))
-    key = (root, os.environ.get("XDG_CACHE_HOME", ""), threading.get_ident() ^ os.getpid())
-    if key not in _open:
-        for core in _open.values():
-            core.close()
-        _open.clear()
-        _open[key] = SearchCore(vault)
-    return _open[key]
+
+def _open(vault: str) -> SearchCore:
+    key = (os.path.realpath(os.path.expanduser(vault)), os.environ.get("XDG_CACHE_HOME", ""), os.getpid())
+    if _opened.core is None or _opened.key != key:
+        if _opened.core is not None and _opened.key is not None and _opened.key[2] == os.getpid():
+            _opened.core.close()
+        _opened.core, _opened.key = SearchCore(vault), key
+    return _opened.core

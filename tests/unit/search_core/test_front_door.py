@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -175,3 +176,27 @@ def test_a_fresh_process_loads_little() -> None:
         "hashlib",
     }
     assert heavy.isdisjoint(loaded)
+
+
+def test_threads_may_search_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread has a database handle of its own; a shared one brought the whole process down."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    vaults = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / f"{name}.md").write_text(f"the lamp of {name}\n")
+        vaults.append(folder)
+    found: list[str] = []
+
+    def ask(number: int) -> None:
+        for turn in range(4):
+            hits, _engine = search("lamp", vault=str(vaults[(number + turn) % 2]))
+            found.extend(hit.basename for hit in hits)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == ["one"] * 8 + ["two"] * 8
