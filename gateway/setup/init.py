@@ -171,8 +171,11 @@ def _pair(console: Console, config: Config, scene: Scene, wish: Wish, radio_seco
         return _run_pair(console, config, known, wish)
     if read_handhelds(config.file):
         return True
-    if not console.can_ask or wish.yes:
-        return False
+    return console.can_ask and not wish.yes and _pair_by_asking(console, config, scene, known, radio_seconds)
+
+
+def _pair_by_asking(console: Console, config: Config, scene: Scene, known: Known, radio_seconds: float) -> bool:
+    """Wait for the owner to make the radio meet a handheld, then choose."""
     while not candidates(known.nodes, known.asked, ()):
         if scene.info is None:
             console.say("A handheld can be let in once the radio answers.")
@@ -183,7 +186,7 @@ def _pair(console: Console, config: Config, scene: Scene, wish: Wish, radio_seco
         known = known_nodes(config, console, radio_seconds)
     console.say("Which handheld is yours?", "bold")
     try:
-        return _run_pair(console, config, known, wish)
+        return _run_pair(console, config, known, Wish())
     except UsageError as error:
         console.say(str(error), "warning")
         return False
