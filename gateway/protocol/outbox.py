@@ -28,8 +28,9 @@ TRIES = 2  # hand-overs of one part before its answer is parked; each is up to 3
 STUMBLE_SECONDS = 2.0  # first wait after a hand-over that the radio did not take; doubles, up to:
 LONGEST_STUMBLE = 120.0
 RESULT_GRACE = 5.0  # a refused hand-over is also told by a routing packet, which says more exactly why (measured 6 ms)
-RESUME_PAUSE = 60.0  # after the first resumption a parked answer rests so long, doubling, before it is resumed again
-LONGEST_RESUME_PAUSE = 3600.0
+RESUME_RESTS = (0.0, 600.0, 3600.0, 3 * 3600.0, 6 * 3600.0)
+"""Seconds that an answer stays parked at least, the first time, the second, and so on; after the last it has failed. A
+node that is heard but never acknowledges must not be sent the same part each time it says anything."""
 LOOK_AGAIN = 30.0  # at least so often, for budgets that grow as time passes
 
 
@@ -140,7 +141,10 @@ class Outbox:
         """Something came from this node: its parked answers are due, the newest first."""
         changes: list[Change] = []
         for answer in self._of_node(node):
-            if answer.stage is Stage.PARKED and now >= answer.parked_at + _rest(answer.resumed):
+            if (
+                answer.stage is Stage.PARKED
+                and now >= answer.parked_at + RESUME_RESTS[min(answer.resumed, len(RESUME_RESTS) - 1)]
+            ):
                 changes.append(
                     self._move(
                         answer,
@@ -284,6 +288,7 @@ class Outbox:
             sent_before=False,
             not_before=now,
             keys_asked=False,
+            resumed=0,
         )
         return [*ended, moved]
 
@@ -330,6 +335,8 @@ class Outbox:
             )
         if row.action is Action.ONCE_MORE and answer.tries < TRIES:
             return self._wait(answer, reason, now + row.wait)
+        if answer.resumed >= len(RESUME_RESTS):
+            return self._finish(answer, Stage.FAILED, f"unreachable:{reason}")
         return self._move(answer, stage=Stage.PARKED, parked_at=now, reason=reason)
 
     def _stumble(self, flight: Flight, reason: str, now: float) -> list[Change]:
@@ -387,8 +394,3 @@ class Outbox:
 
 def _stumble_wait(stumbles: int) -> float:
     return float(min(STUMBLE_SECONDS * 2 ** min(stumbles, 8), LONGEST_STUMBLE))
-
-
-def _rest(resumed: int) -> float:
-    """Seconds that an answer parked again stays parked, whatever is heard."""
-    return float(min(RESUME_PAUSE * 2 ** min(resumed - 1, 8), LONGEST_RESUME_PAUSE)) if resumed else 0.0
