@@ -101,7 +101,13 @@ def open_core(config: Config) -> SearchCore:
         exclude=vault.exclude,
         omnisearch=vault.omnisearch,
         cache_dir=str(cache) if cache else None,
+        blank=redact_of(config),
     )
+
+
+def redact_of(config: Config) -> Callable[[str], str]:
+    """What blanks secrets in anything that is about to be sent."""
+    return Redactor(config.privacy.patterns).redact if config.privacy.redact else str
 
 
 def field_notes_or_none(config: Config) -> FieldNotes | None:

@@ -39,13 +39,16 @@ class SearchCore:
         omnisearch: OmnisearchSettings | None = None,
         cache_dir: str | None = None,
         progress: Callable[[int, int], None] | None = None,
+        blank: Callable[[str], str] | None = None,
     ) -> None:
         """`cache_dir` is where the index is kept, by default the user's cache directory; `progress` is told
-        notes done and notes in all while an index is built."""
+        notes done and notes in all while an index is built. `blank` takes a note's whole text and returns it
+        without its secrets, before an excerpt is cut or a reading begins: a secret cut in half is not recognised."""
         self._vault = Vault(vault, exclude)
         self._exclude = exclude
         self._cache_dir = cache_dir
         self._progress = progress
+        self._blank = blank or str
         self._index: Index | None = None
         self._in_memory = False
         self._omnisearch_settings = omnisearch
@@ -129,7 +132,7 @@ class SearchCore:
         from search_core.two_engines import join
 
         def cutter(text: str) -> Callable[[int], str]:
-            return _excerpts(text, result.units, parsed.text).cut  # type: ignore[no-any-return]
+            return _excerpts(self._blank(text), result.units, parsed.text).cut  # type: ignore[no-any-return]
 
         def joined(index: Index) -> Answer:
             folders = folders_asked(parsed, folder, folders_of(index, parsed, folder))
@@ -157,11 +160,12 @@ class SearchCore:
         content = self._vault.read(path) if visible else Unread.GONE
         if isinstance(content, Unread):
             raise NoteGone(f"no note {path!r}")
-        text = plain_text(content.text)
+        blanked = self._blank(content.text)
+        text = plain_text(blanked)
         start = 0
         if query:
             units = self._fresh(lambda index: local_search(index, parse(query), 1, scope, None).units)
-            start = min(_excerpts(content.text, units, query).start_of_best(), len(text))
+            start = min(_excerpts(blanked, units, query).start_of_best(), len(text))
         digest = f"{zlib.crc32(content.text.encode('utf-8', 'replace')):08x}"
         return Reading(path, text, start, digest, content.entry.mtime_ns / 1e9)
 
@@ -184,7 +188,8 @@ class SearchCore:
     def hit(self, path: str, score: float, engine: str, units: Sequence[Unit], parsed: ParsedQuery) -> Hit:
         """One note as a hit, its excerpt chosen from what is in the file now."""
         content = self._vault.read(path, swept=True)
-        excerpts = _excerpts("" if isinstance(content, Unread) else content.text, units, parsed.text)
+        text = "" if isinstance(content, Unread) else self._blank(content.text)
+        excerpts = _excerpts(text, units, parsed.text)
         return Hit(
             path=path,
             basename=path.rpartition("/")[2].removesuffix(".md"),

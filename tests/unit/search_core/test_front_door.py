@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -200,3 +201,16 @@ def test_threads_may_search_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for thread in threads:
         thread.join()
     assert sorted(found) == ["one"] * 8 + ["two"] * 8
+
+
+def test_secrets_are_blanked_before_anything_is_cut(tmp_path: Path) -> None:
+    """At every size of excerpt: a secret cut in half would not be recognised afterwards."""
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    (folder / "router.md").write_text("# Router\n\nThe router stands in the hall. Its word is SESAME-open-1234.\n")
+    with closing(SearchCore(str(folder), blank=lambda text: text.replace("SESAME-open-1234", "[hidden]"))) as core:
+        (hit,) = core.search("router word").hits
+        shown = [hit["excerpt"], *(hit.cut(size) for size in range(20, 120)), core.read("router.md", query="word").text]
+        shown += [passage for size in range(20, 120) for passage in hit.passages(size, 2)]
+    assert not any("SESA" in str(text) or "1234" in str(text) for text in shown)
+    assert any("[hidden]" in str(text) for text in shown)
