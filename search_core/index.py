@@ -71,6 +71,7 @@ class Index:
         self.path = path
         self._vault = vault
         self._known: dict[str, bytes] = {}
+        self._marks: dict[str, int] = {}
         self._version = -1
         self._rules = ""
         self._scopes: dict[tuple[Scope, tuple[str, ...]], Size] = {}
@@ -124,7 +125,7 @@ class Index:
         """Bring the index up to date with the vault. Raises `VaultMissing`."""
         rules = self._vault.load_rules()
         self._notice_others(rules)
-        changed, seen = self._vault.sweep(self._known)
+        changed, seen = self._vault.sweep(self._known, self._marks)
         gone = self._known.keys() - seen
         if changed or gone:
             self._write(changed, gone, rules, progress)
@@ -136,9 +137,11 @@ class Index:
             stored = self._db.execute("SELECT value FROM meta WHERE key = 'rules'").fetchone()
             self._rules = stored[0] if stored else ""
             self._forget_scopes()
+            self._marks.clear()
             self._version = version
         if rules != self._rules:
             self._known = dict.fromkeys(self._known, b"")
+            self._marks.clear()
 
     def _forget_scopes(self) -> None:
         self._scopes.clear()
@@ -185,6 +188,7 @@ class Index:
         packed = listing.packed if settled else b""
         self._db.execute("UPDATE folders SET packed = ? WHERE id = ?", (packed, folder_id))
         self._known[listing.folder] = packed
+        self._marks.pop(listing.folder, None)
 
     def _folder_id(self, folder: str) -> int:
         row = self._db.execute("SELECT id FROM folders WHERE path = ?", (folder,)).fetchone()
@@ -233,6 +237,7 @@ class Index:
             self._drop_note(note_id)
         self._db.execute("DELETE FROM folders WHERE path = ?", (folder,))
         self._known.pop(folder, None)
+        self._marks.pop(folder, None)
 
     # -- who may see what
 

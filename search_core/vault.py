@@ -83,21 +83,30 @@ class Vault:
         self._ignore: tuple[Callable[[str], bool], ...] = ()
         self._settings_stamp = ""
 
-    def sweep(self, known: dict[str, bytes]) -> tuple[list[Listing], set[str]]:
-        """The folders whose notes differ from `known`, and all folders that hold notes. Raises `VaultMissing`."""
+    def sweep(self, known: dict[str, bytes], marks: dict[str, int] | None = None) -> tuple[list[Listing], set[str]]:
+        """The folders whose notes differ from `known`, and all folders that hold notes. Raises `VaultMissing`.
+
+        `marks` are kept between sweeps of one process and spare packing a folder that is as it was; whoever changes
+        `known` takes out the folder's mark.
+        """
         changed: list[Listing] = []
         seen: set[str] = set()
         pending, linked = [""], set[str]()
-        dumps = marshal.dumps
+        marks = {} if marks is None else marks
         while pending:
             folder = pending.pop()
             rows, below = self._list(folder, linked)
             pending += below
             if not rows:
                 continue
-            packed = dumps(rows, 0)
             seen.add(folder)
-            if known.get(folder) != packed:
+            mark = hash(tuple(rows))
+            if marks.get(folder) == mark:
+                continue
+            packed = marshal.dumps(rows, 0)
+            if known.get(folder) == packed:
+                marks[folder] = mark
+            else:
                 changed.append(Listing(folder, packed, [entry for row in rows if (entry := self._entry(folder, row))]))
         return changed, seen
 
