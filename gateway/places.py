@@ -21,7 +21,14 @@ def find_config(env: Mapping[str, str] = os.environ) -> Path | None:
     named = env.get("MESHSEEK_CONFIG")
     if named:
         return Path(named).expanduser()
-    return next((path for path in (user_config(env), SYSTEM_CONFIG) if path.is_file()), None)
+    return next((path for path in (user_config(env), SYSTEM_CONFIG) if _is_there(path)), None)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return True  # In a folder that is not for us to enter: whoever reads it will say so.
 
 
 def state_directory(env: Mapping[str, str] = os.environ) -> Path:

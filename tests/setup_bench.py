@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from gateway.protocol.messages import LoRaSettings, node_id
 from gateway.radio.simulated.frames import RadioSetup
 from gateway.radio.simulated.handheld import Handheld
@@ -18,6 +20,17 @@ from gateway.radio.simulated.pty_radio import PtyRadio
 SPEED = 10.0
 SECRET = "hunter2 under the third board"
 """Stands in a note; no command but `init` may print it."""
+
+CAP_DAC_OVERRIDE = 1 << 1
+"""capabilities(7): whoever has it reads and writes everything."""
+
+
+def _is_almighty() -> bool:
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return bool(int(status.partition("CapEff:")[2].split()[0], 16) & CAP_DAC_OVERRIDE)
+
+
+not_as_root = pytest.mark.skipif(_is_almighty(), reason="root may read and write everything; run as a user")
 
 
 @dataclass

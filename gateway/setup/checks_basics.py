@@ -80,7 +80,7 @@ def _shown(problem: Problem) -> str:
 
 
 def _config_remedy(scene: Scene, problem: Problem) -> str:
-    if scene.config is None and not os.path.exists(scene.file or ""):
+    if "No such file" in problem.allowed:
         return "`meshseek init` makes one"
     if "cannot be read" in problem.allowed:
         return "run this as its owner, or as root"
@@ -190,7 +190,7 @@ def check_clock(scene: Scene) -> Findings:
 
 def take_state(scene: Scene) -> None:
     """Read the state first: what runs decides how the rest is checked."""
-    scene.snapshot = take_snapshot(state_directory_of(scene.config))
+    scene.snapshot = take_snapshot(state_directory_of(scene.config, scene.file))
 
 
 def check_state(scene: Scene) -> Findings:

@@ -171,11 +171,12 @@ def _pair(console: Console, config: Config, scene: Scene, wish: Wish, radio_seco
         return _run_pair(console, config, known, wish)
     if read_handhelds(config.file):
         return True
-    return console.can_ask and not wish.yes and _pair_by_asking(console, config, scene, known, radio_seconds)
+    return console.can_ask and not wish.yes and _pair_by_asking(console, config, scene, wish, radio_seconds)
 
 
-def _pair_by_asking(console: Console, config: Config, scene: Scene, known: Known, radio_seconds: float) -> bool:
+def _pair_by_asking(console: Console, config: Config, scene: Scene, wish: Wish, radio_seconds: float) -> bool:
     """Wait for the owner to make the radio meet a handheld, then choose."""
+    known = _known(scene)
     while not candidates(known.nodes, known.asked, ()):
         if scene.info is None:
             console.say("A handheld can be let in once the radio answers.")
@@ -186,7 +187,7 @@ def _pair_by_asking(console: Console, config: Config, scene: Scene, known: Known
         known = known_nodes(config, console, radio_seconds)
     console.say("Which handheld is yours?", "bold")
     try:
-        return _run_pair(console, config, known, Wish())
+        return _run_pair(console, config, known, wish)
     except UsageError as error:
         console.say(str(error), "warning")
         return False

@@ -22,11 +22,15 @@ STALE_SECONDS = 3 * QUIET_SECONDS
 """A gateway that runs writes its status at least once in `QUIET_SECONDS`."""
 
 
-def state_directory_of(config: Config | None) -> Path:
-    """Where the gateway of this config keeps its state; the service's own place for the system's config."""
+def state_directory_of(config: Config | None, file: Path | None = None) -> Path:
+    """Where the gateway of this config keeps its state; the service's own place for the system's config.
+
+    `file` names the config that could not be read.
+    """
     if config is not None and config.state_directory is not None:
         return config.state_directory
-    is_system = config is not None and config.file == SYSTEM_CONFIG and "STATE_DIRECTORY" not in os.environ
+    file = config.file if config is not None else file
+    is_system = file == SYSTEM_CONFIG and "STATE_DIRECTORY" not in os.environ
     return SYSTEM_STATE if is_system and _is_there(SYSTEM_STATE) else state_directory()
 
 

@@ -37,15 +37,15 @@ def status(config_path: str | None, *, as_json: bool = False, watch: bool = Fals
     """Print it. Returns 0, or 1 when no gateway has run here yet. Raises GatewayError when it cannot be read."""
     # Ctrl-C ends the watching, and nothing else is under way.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    config = _config_or_none(config_path)
+    config, directory = _config_and_state(config_path)
     look = _VaultWatch(config)
     if not watch:
-        return _show_once(_expect_readable(config), look.look(), as_json=as_json, show_text=show_text)
+        return _show_once(_expect_readable(directory), look.look(), as_json=as_json, show_text=show_text)
     console = Console()
     console.raw(CLEAR_SCREEN if console.is_terminal and not as_json else "")
     try:
         while True:
-            snapshot = take_snapshot(state_directory_of(config))
+            snapshot = take_snapshot(directory)
             if as_json:
                 console.raw(json.dumps(as_object(snapshot, look.look(), time.time(), show_text=show_text)) + "\n")
             else:
@@ -55,16 +55,18 @@ def status(config_path: str | None, *, as_json: bool = False, watch: bool = Fals
         return EXIT_OK
 
 
-def _config_or_none(config_path: str | None) -> Config | None:
-    path = config_path or find_config()
+def _config_and_state(config_path: str | None) -> tuple[Config | None, Path]:
+    """The config, unless it cannot be read (`meshseek doctor` says why), and where the state is in any case."""
+    file = Path(config_path).expanduser() if config_path else find_config()
     try:
-        return examine_config(path)[0] if path is not None else None
+        config = examine_config(file)[0] if file is not None else None
     except ConfigError:
-        return None  # `meshseek doctor` says what is wrong with it; the state is in its usual place.
+        config = None
+    return config, state_directory_of(config, file)
 
 
-def _expect_readable(config: Config | None) -> Snapshot:
-    snapshot = take_snapshot(state_directory_of(config))
+def _expect_readable(directory: Path) -> Snapshot:
+    snapshot = take_snapshot(directory)
     if snapshot.trouble and not snapshot.is_absent:
         raise GatewayError(f"{snapshot.directory}: {snapshot.trouble}; {remedy_for(snapshot)}")
     return snapshot

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from setup_bench import SECRET, Bench, setup_bench
+from setup_bench import SECRET, Bench, not_as_root, setup_bench
 
 from gateway.places import user_config
 from gateway.protocol.admission import fingerprint
@@ -28,17 +28,6 @@ from gateway.store import FILE_NAME
 ASKED_SECONDS = 8.0
 """For a radio that answers."""
 NOT_ASKED = 0.0
-
-CAP_DAC_OVERRIDE = 1 << 1
-"""capabilities(7): whoever has it reads and writes everything."""
-
-
-def _is_almighty() -> bool:
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return bool(int(status.partition("CapEff:")[2].split()[0], 16) & CAP_DAC_OVERRIDE)
-
-
-not_as_root = pytest.mark.skipif(_is_almighty(), reason="root may read and write everything; run as a user")
 
 
 def findings(config: Path | None, seconds: float = NOT_ASKED, now: float | None = None) -> list[Finding]:

@@ -10,7 +10,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from setup_bench import not_as_root
 
+from gateway.cli import run
 from gateway.errors import GatewayError
 from gateway.protocol.admission import RefusalReason, Refused
 from gateway.protocol.answers import Question
@@ -240,3 +242,30 @@ def test_spans_have_two_units_at_most() -> None:
         "1 h 0 min",
         "1 d 1 h",
     ]
+
+
+@not_as_root
+def test_a_services_files_are_found_by_everybody_but_read_by_its_user(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As installed: config and state in folders that only the service's user may enter."""
+    for name in ("etc", "lib"):
+        (home / name).mkdir()
+    system = home / "etc" / "meshseek.toml"
+    system.write_text('[vault]\npath = "/nowhere"\n')
+    written(home / "lib", a_board())
+    monkeypatch.setattr("gateway.places.SYSTEM_CONFIG", system)
+    monkeypatch.setattr("gateway.setup.snapshot.SYSTEM_CONFIG", system)
+    monkeypatch.setattr("gateway.setup.snapshot.SYSTEM_STATE", home / "lib")
+    for name in ("etc", "lib"):
+        (home / name).chmod(0)
+    try:
+        with pytest.raises(GatewayError, match="Permission denied"):
+            status(None)
+        assert run(["search", "--source", "local", "words"]) == 3  # No vault of our own; not the service's.
+        assert "~/Vault".replace("~", str(home)) in capsys.readouterr().err
+        assert run(["serve"]) == 2
+        assert "Permission denied" in capsys.readouterr().err
+    finally:
+        for name in ("etc", "lib"):
+            (home / name).chmod(0o700)
