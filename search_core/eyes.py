@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from search_core.index import Index, is_below
+from search_core.index import Index
 from search_core.merge import is_note
 from search_core.notes import EVERYTHING, Scope
 from search_core.query import ParsedQuery, quoted
 from search_core.terms import spaced
-from search_core.vault import Unread, Vault, folder_key
+from search_core.vault import Unread, Vault, folder_key, is_below
 
 
 class VaultEyes:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from search_core.note_fields import fields_of
 from search_core.notes import EVERYTHING, Scope
-from search_core.vault import RACY_SECONDS, Content, Entry, Listing, Unread, Vault, folder_key
+from search_core.vault import RACY_SECONDS, Content, Entry, Listing, Unread, Vault, is_below
 
 SCHEMA = "1"
 COLUMN_WEIGHTS = "5, 2, 3, 2, 1, 1"
@@ -374,14 +374,6 @@ def _batches(changed: list[Listing]) -> Iterator[list[Listing]]:
             batch, notes = [], 0
     if batch:
         yield batch
-
-
-def is_below(folder: str, wanted: tuple[str, ...]) -> bool:
-    """Whether `folder` is one of those wanted or below one; none wanted means all."""
-    if not wanted:
-        return True
-    key = folder_key(folder)
-    return any(key == want or key.startswith(f"{want}/") or not want for want in map(folder_key, wanted))
 
 
 def _hiding(scope: Scope) -> tuple[str, list[str]]:

@@ -301,6 +301,14 @@ def folder_key(path: str) -> str:
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
 
 
+def is_below(folder: str, wanted: tuple[str, ...]) -> bool:
+    """Whether `folder` is one of those wanted or below one; none wanted means all."""
+    if not wanted:
+        return True
+    key = folder_key(folder)
+    return any(key == want or key.startswith(f"{want}/") or not want for want in map(folder_key, wanted))
+
+
 def _is_utf8(name: str) -> bool:
     if name.isascii():
         return True

@@ -6,6 +6,8 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from search_core.index import Index
 from search_core.local import local_search
 from search_core.notes import EVERYTHING
@@ -18,6 +20,7 @@ BEYOND = {"nl_hand": 0.80}
 """Not reached yet: questions by hand share few words with their notes, and sibling notes answer some as well."""
 
 
+@pytest.mark.timeout(300)  # 15 s alone; the limit is for a machine that does much else
 def test_mean_reciprocal_rank(shared_data: Path, tmp_path: Path) -> None:
     index = Index(str(tmp_path / "index.sqlite"), Vault(str(shared_data / "vaults/notes")))
     index.refresh()
