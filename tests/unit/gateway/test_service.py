@@ -389,7 +389,7 @@ def test_a_result_that_comes_before_the_hand_over_returns_counts(bench: Bench) -
     assert bench.store.latest()[0]["stage"] == "delivered"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.text(max_size=60) | st.sampled_from(["m", "m 5", "1", "9", "r 2", "i", "h", "ping", "stop", "n x", "?"])

@@ -218,7 +218,7 @@ def test_an_older_file_is_brought_up_to_date_step_by_step() -> None:
         connection.close()
 
 
-def test_a_locked_file_is_our_own_trouble(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_file_is_our_own_trouble(store: Store, tmp_path: Path) -> None:
     store._connection.execute("PRAGMA busy_timeout = 10")
     other = sqlite3.connect(tmp_path / "state" / FILE_NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
