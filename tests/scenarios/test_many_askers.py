@@ -19,7 +19,7 @@ def test_forty_nodes_ask_at_once(tmp_path: Path) -> None:
     world.run(2)
     for n, handheld in enumerate(world.handhelds):
         world.mesh.after(n * 0.05, lambda h=handheld: h.say(f"all of us {h.number:x}", GATEWAY))  # type: ignore[misc]
-    world.run(500)
+    world.run(900)
     heard = len(world.fates())
     assert heard >= 20
     delivered = sum(stage == "delivered" for stage in world.fates().values())
