@@ -151,13 +151,13 @@ class Index:
         self, changed: list[Listing], gone: set[str], rules: str, progress: Callable[[int, int], None] | None
     ) -> None:
         version = self._version
-        total, done = sum(len(listing.entries) for listing in changed), 0
+        total, done = sum(listing.notes for listing in changed), 0
         self._version = -1  # what is in memory is not trusted again before all of it is written
         for batch in _batches(changed):
             with _Transaction(self._db):
                 for listing in batch:
                     self._write_folder(listing)
-            done += sum(len(listing.entries) for listing in batch)
+            done += sum(listing.notes for listing in batch)
             if progress:
                 progress(done, total)
         with _Transaction(self._db):
@@ -179,7 +179,7 @@ class Index:
         }
         settled = True
         prefix = f"{listing.folder}/" if listing.folder else ""
-        for entry in listing.entries:
+        for entry in self._vault.entries(listing):
             before = old.pop(entry.name, None)
             if before is None or before.entry != entry or before.racy:
                 settled &= self._write_note(folder_id, prefix + entry.name, before)
@@ -368,7 +368,7 @@ def _batches(changed: list[Listing]) -> Iterator[list[Listing]]:
     notes = 0
     for listing in changed:
         batch.append(listing)
-        notes += len(listing.entries)
+        notes += listing.notes
         if notes >= BATCH_NOTES:
             yield batch
             batch, notes = [], 0

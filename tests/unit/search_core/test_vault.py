@@ -31,7 +31,7 @@ def note(root: Path, path: str, text: str | bytes = "text") -> Path:
 def paths(vault: Vault) -> set[str]:
     vault.load_rules()
     changed, _ = vault.sweep({})
-    return {f"{one.folder}/{entry.name}".lstrip("/") for one in changed for entry in one.entries}
+    return {f"{one.folder}/{entry.name}".lstrip("/") for one in changed for entry in vault.entries(one)}
 
 
 def text_of(vault: Vault, path: str) -> str:
@@ -119,7 +119,7 @@ def test_the_target_of_a_link_is_watched(tmp_path: Path) -> None:
     known = {listing.folder: listing.packed for listing in vault.sweep({})[0]}
     assert vault.sweep(known)[0] == []
     note(tmp_path, "real.md", "two!")
-    assert [entry.name for entry in vault.sweep(known)[0][0].entries if entry.size == 4] != []
+    assert [entry.name for entry in vault.entries(vault.sweep(known)[0][0]) if entry.size == 4] != []
     assert target.exists()
 
 
