@@ -25,12 +25,12 @@ CAP_DAC_OVERRIDE = 1 << 1
 """capabilities(7): whoever has it reads and writes everything."""
 
 
-def _is_almighty() -> bool:
+def is_almighty() -> bool:
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return bool(int(status.partition("CapEff:")[2].split()[0], 16) & CAP_DAC_OVERRIDE)
 
 
-not_as_root = pytest.mark.skipif(_is_almighty(), reason="root may read and write everything; run as a user")
+not_as_root = pytest.mark.skipif(is_almighty(), reason="root may read and write everything; run as a user")
 
 
 @dataclass

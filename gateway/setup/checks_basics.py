@@ -11,12 +11,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from gateway.config import examine_config
-from gateway.places import find_config, user_config
+from gateway.places import SYSTEM_CONFIG, find_config, user_config
 from gateway.radio.supervisor import EARLIEST_CLOCK
 from gateway.setup.console import count, local_time, short_path, size, span
 from gateway.setup.findings import FAULT, OK, WARNING, Finding, Findings, Scene
-from gateway.setup.snapshot import Snapshot, state_directory_of, take_snapshot
-from gateway.setup.status import remedy_for
+from gateway.setup.other_user import may_read_folder, user_of
+from gateway.setup.snapshot import Snapshot, remedy_for, state_directory_of, take_snapshot
 from gateway.setup.vault_look import index_look, open_core, vault_info
 from gateway.store import FILE_NAME
 from gateway.toml_tables import ConfigError, Problem
@@ -102,8 +102,21 @@ def check_vault(scene: Scene) -> Findings:
     if not os.access(path, os.R_OK | os.X_OK):
         yield Finding("vault", FAULT, f"{short_path(path)} may not be read by this user", f"`chmod u+rx {path}`")
         return
+    yield from _for_service(scene, path)
     yield from _unreadable(path)
     yield from _notes(scene)
+
+
+def _for_service(scene: Scene, vault: Path) -> Findings:
+    """Root may read everything; the service runs as the owner of its state, who may not."""
+    if os.geteuid() != 0 or scene.snapshot is None or scene.config is None or scene.config.file != SYSTEM_CONFIG:
+        return
+    owner = user_of(scene.snapshot.directory)
+    if owner is not None and owner.pw_uid != 0 and not may_read_folder(owner, vault):
+        remedy = f"`sudo setfacl -R -m u:{owner.pw_name}:rX {vault}`, and x on each folder above it"
+        yield Finding(
+            "vault", FAULT, f"{short_path(vault)} may not be read by the service's user {owner.pw_name}", remedy
+        )
 
 
 def _unreadable(path: Path) -> Findings:

@@ -111,6 +111,10 @@ def check_radio(scene: Scene) -> Findings:
         yield from _radio_of_gateway(scene)
     elif not scene.radio_seconds:
         return
+    elif scene.snapshot is not None and scene.snapshot.is_closed:
+        yield Finding(
+            "radio", WARNING, "not asked: a gateway may run, but its state may not be read", "see state below"
+        )
     elif scene.device or scene.config.radio.target.tcp_host or scene.config.radio.target.ble:
         scene.announce(f"asking the radio, up to {scene.radio_seconds:.0f} s …")
         found = look(scene.config.radio.target, scene.radio_seconds)

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
-from gateway.setup.console import local_time, span
+from gateway.places import SYSTEM_CONFIG
+from gateway.setup.console import count, local_time, short_path, span
 from gateway.setup.findings import FAULT, OK, WARNING, Finding, Findings, Scene
+from gateway.setup.snapshot import STALE_SECONDS
 
 UNIT = "meshseek.service"
+BOOTED_BY_SYSTEMD = Path("/run/systemd/system")
+"""sd_booted(3)."""
+QUESTIONS_LOOKED_AT = 5
 SYSTEMCTL_SECONDS = 5.0
 START_IT = "`sudo systemctl start meshseek`, or `meshseek serve` in a terminal"
 SEE_LOG = "`journalctl -u meshseek -e` says why; then start it again"
@@ -40,8 +46,8 @@ def _config_is_newer(scene: Scene, began: float) -> Findings:
         yield Finding("service", WARNING, text, "`sudo systemctl restart meshseek`, or end and start `meshseek serve`")
 
 
-def check_watchdog(_scene: Scene) -> Findings:
-    if not Path("/run/systemd/system").is_dir() or shutil.which("systemctl") is None:
+def check_watchdog(scene: Scene) -> Findings:
+    if not BOOTED_BY_SYSTEMD.is_dir() or shutil.which("systemctl") is None:
         yield Finding("watchdog", OK, "no systemd here: whoever starts the gateway must start it again when it ends")
         return
     unit = _unit()
@@ -49,20 +55,71 @@ def check_watchdog(_scene: Scene) -> Findings:
         text = f"{UNIT} is not installed: nothing starts the gateway at boot, or again when it ends"
         yield Finding("watchdog", WARNING, text, "deploy/README.md has the installation as a service")
         return
-    state = f"{UNIT} is {unit.get('ActiveState')}, restarted {unit.get('NRestarts', '?')} times"
-    if unit.get("ActiveState") == "failed":
-        yield Finding("watchdog", FAULT, state, SEE_LOG)
-    elif unit.get("WatchdogUSec", "0") in {"0", "infinity"}:
-        yield Finding("watchdog", WARNING, f"{state}, without a watchdog", "add WatchdogSec=2min to the unit")
-    else:
-        yield Finding("watchdog", OK, f"{state}, watchdog {unit['WatchdogUSec']}")
+    yield _unit_state(unit)
     if unit.get("UnitFileState") not in {"enabled", "enabled-runtime", "static"}:
         yield Finding("watchdog", WARNING, f"{UNIT} is not started at boot", "`sudo systemctl enable meshseek`")
+    if scene.config is not None and scene.config.file == SYSTEM_CONFIG:
+        yield from _vault_of_unit(unit, scene.config.vault.path)
+
+
+def _unit_state(unit: Mapping[str, str]) -> Finding:
+    state = f"{UNIT} is {unit.get('ActiveState')}, restarted {count(int(unit.get('NRestarts') or 0), 'time')}"
+    restarts = unit.get("NRestarts") or "0"
+    if unit.get("ActiveState") == "failed" or (unit.get("ActiveState") == "activating" and restarts != "0"):
+        return Finding("watchdog", FAULT, state, SEE_LOG)
+    if unit.get("WatchdogUSec", "0") in {"0", "infinity"}:
+        return Finding("watchdog", WARNING, f"{state}, without a watchdog", "add WatchdogSec=2min to the unit")
+    return Finding("watchdog", OK, f"{state}, watchdog {unit['WatchdogUSec']}")
+
+
+def _vault_of_unit(unit: Mapping[str, str], vault: Path) -> Findings:
+    """The unit hides the homes: a vault there must be bound into what the service sees (systemd.exec, ProtectHome)."""
+    hidden = vault.is_relative_to("/home") or vault.is_relative_to("/root")
+    if not hidden or unit.get("ProtectHome", "no") in {"no", "read-only"}:
+        return
+    bound = f"{unit.get('BindReadOnlyPaths', '')} {unit.get('BindPaths', '')}".split()
+    if not any(vault.is_relative_to(path.split(":")[0].lstrip("-")) for path in bound):
+        text = f"{UNIT} does not see {vault}, since it hides the homes (ProtectHome)"
+        yield Finding("watchdog", FAULT, text, "deploy/README.md has the drop-in vault.conf that shows it the vault")
+
+
+def check_prometheus(scene: Scene) -> Findings:
+    """The file is written each minute at least, by the gateway's user."""
+    if scene.config is None or scene.config.prometheus_file is None or not scene.is_running:
+        return
+    file = scene.config.prometheus_file
+    written = file.stat().st_mtime if file.exists() else 0.0
+    if scene.now - written <= STALE_SECONDS:
+        yield Finding("prometheus", OK, f"{short_path(file)}, written {span(scene.now - written)} ago")
+        return
+    remedy = f"the gateway's user must be allowed to write there: `chown` {short_path(file.parent)}"
+    yield Finding("prometheus", WARNING, f"{short_path(file)} is not written", remedy)
+
+
+def check_answers(scene: Scene) -> Findings:
+    """What became of the last questions: trouble there is what the handhelds' owners notice first."""
+    snapshot = scene.snapshot
+    if snapshot is None or not snapshot.questions:
+        return
+    last = snapshot.questions[:QUESTIONS_LOOKED_AT]
+    troubled = [row for row in last if row["kind"] == "trouble"]
+    failed = [row for row in last if row["stage"] == "failed"]
+    if troubled:
+        text = f"{len(troubled)} of the last {len(last)} questions could not be looked up in the vault"
+        yield Finding("answers", WARNING, text, "`journalctl -u meshseek | grep desk` says why")
+    if failed:
+        reasons = ", ".join(sorted({str(row["reason"]) for row in failed}))
+        text = f"{len(failed)} of the last {len(last)} answers did not arrive ({reasons})"
+        yield Finding(
+            "answers", WARNING, text, "`meshseek status` lists them; range, antenna and airtime are the usual"
+        )
+    if not troubled and not failed:
+        yield Finding("answers", OK, f"none of the last {len(last)} failed")
 
 
 def _unit() -> dict[str, str]:
     """What systemd says of the unit; nothing when it does not answer."""
-    wanted = "LoadState,ActiveState,UnitFileState,WatchdogUSec,NRestarts"
+    wanted = "LoadState,ActiveState,UnitFileState,WatchdogUSec,NRestarts,ProtectHome,BindPaths,BindReadOnlyPaths"
     try:
         shown = subprocess.run(
             ["systemctl", "show", UNIT, f"--property={wanted}"],

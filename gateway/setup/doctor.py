@@ -23,7 +23,7 @@ from gateway.setup.checks_radio import (
     check_keys,
     check_radio,
 )
-from gateway.setup.checks_service import check_service, check_watchdog
+from gateway.setup.checks_service import check_answers, check_prometheus, check_service, check_watchdog
 from gateway.setup.console import Console, count, iso_time, without_home
 from gateway.setup.findings import FAULT, OK, WARNING, Finding, Findings, Scene
 from gateway.setup.radio_look import LOOK_SECONDS
@@ -45,6 +45,8 @@ CHECKS: tuple[Callable[[Scene], Findings], ...] = (
     check_service,
     check_watchdog,
     check_channels_used,
+    check_answers,
+    check_prometheus,
 )
 """After program and config, which the others need."""
 

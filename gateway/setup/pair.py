@@ -8,11 +8,12 @@ from pathlib import Path
 
 from gateway.config import Config, examine_config
 from gateway.config_edit import key_from_text, read_handhelds
+from gateway.errors import GatewayError
 from gateway.pairing import Ask, Asked, Wish, candidates, run_pair
 from gateway.protocol.messages import NodeSeen
 from gateway.setup.console import Console
 from gateway.setup.radio_look import LOOK_SECONDS, look
-from gateway.setup.snapshot import state_directory_of, take_snapshot
+from gateway.setup.snapshot import remedy_for, state_directory_of, take_snapshot
 from gateway.toml_tables import ConfigError
 
 
@@ -74,9 +75,12 @@ def _config_for_radio(file: Path) -> Config:
 def known_nodes(config: Config, console: Console, seconds: float) -> Known:
     """From the state of a gateway that runs and so owns the port, else from the radio, which takes up to `seconds`.
 
-    With 0 seconds the radio is not asked.
+    With 0 seconds the radio is not asked. Raises GatewayError when it cannot be known whether a gateway runs.
     """
     snapshot = take_snapshot(state_directory_of(config))
+    if seconds and snapshot.is_closed:
+        # A gateway may run and own the port.
+        raise GatewayError(f"{snapshot.directory}: {snapshot.trouble}; {remedy_for(snapshot)}")
     seen = snapshot.radio.nodes if snapshot.radio is not None else ()
     if snapshot.is_running(time.time()) or not seconds:
         return Known(seen, snapshot.askers())

@@ -12,6 +12,7 @@ from gateway.config import Config
 from gateway.pairing import Asked
 from gateway.places import SYSTEM_CONFIG, state_directory
 from gateway.protocol.messages import RadioInfo
+from gateway.setup.other_user import user_of
 from gateway.status import QUIET_SECONDS, process_birth, process_space, radio_from_json, read
 from gateway.store import Store, StoreTrouble
 
@@ -58,6 +59,11 @@ class Snapshot:
     texts: Mapping[int, str] = field(default_factory=dict)
     radio: RadioInfo | None = None
     """As the radio was when the link came up last, with all nodes heard since."""
+
+    @property
+    def is_closed(self) -> bool:
+        """It may not be read by us: a gateway may run on it or not."""
+        return bool(self.trouble) and not self.is_absent and not self.is_damaged
 
     def table(self, name: str) -> Mapping[str, Any]:
         value = self.status.get(name)
@@ -129,6 +135,16 @@ def take_snapshot(directory: Path) -> Snapshot:
         return Snapshot(directory, f"the status in it cannot be read ({error})", is_damaged=True)
     finally:
         store.close()
+
+
+def remedy_for(snapshot: Snapshot) -> str:
+    """What to do when the state cannot be read."""
+    if snapshot.is_damaged:
+        return "the gateway sets it aside and begins a new one when it is started again"
+    owner = user_of(snapshot.directory)
+    if owner is not None and owner.pw_uid != os.geteuid():
+        return f"it belongs to the user {owner.pw_name}: run this with `sudo -u {owner.pw_name}`"
+    return "check its permissions, or set [state] directory"
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

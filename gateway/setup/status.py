@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -19,7 +18,7 @@ from gateway.places import find_config
 from gateway.protocol.admission import fingerprint
 from gateway.protocol.messages import node_id
 from gateway.setup.console import Console, iso_time
-from gateway.setup.snapshot import Snapshot, state_directory_of, take_snapshot
+from gateway.setup.snapshot import Snapshot, remedy_for, state_directory_of, take_snapshot
 from gateway.setup.status_text import LABEL_COLUMNS, VaultLook, lines
 from gateway.toml_tables import ConfigError
 from gateway.version import VERSION
@@ -66,33 +65,11 @@ def _config_and_state(config_path: str | None) -> tuple[Config | None, Path]:
 
 
 def _expect_readable(directory: Path) -> Snapshot:
+    """Raises GatewayError with the remedy."""
     snapshot = take_snapshot(directory)
     if snapshot.trouble and not snapshot.is_absent:
         raise GatewayError(f"{snapshot.directory}: {snapshot.trouble}; {remedy_for(snapshot)}")
     return snapshot
-
-
-def remedy_for(snapshot: Snapshot) -> str:
-    """What to do when the state cannot be read."""
-    if snapshot.is_damaged:
-        return "the gateway sets it aside and begins a new one when it is started again"
-    owner = _owner(snapshot.directory)
-    return (
-        f"it belongs to the user {owner}: run this with `sudo -u {owner}`"
-        if owner
-        else "check it, or set [state] directory"
-    )
-
-
-def _owner(directory: Path) -> str:
-    """Another user than ours, if it is theirs."""
-    import pwd
-
-    try:
-        uid = directory.stat().st_uid
-        return "" if uid == os.geteuid() else pwd.getpwuid(uid).pw_name
-    except (OSError, KeyError):
-        return ""
 
 
 def _show_once(snapshot: Snapshot, vault: VaultLook | None, *, as_json: bool, show_text: bool) -> int:
