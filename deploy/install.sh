@@ -178,6 +178,9 @@ vault_unit() {
     if [ -n "$inbox" ]; then
         say "# Field notes: they belong to whom the folder belongs to, so that Obsidian can go on editing them."
         say "User=$(stat -c %U "$vault/$inbox")"
+        say "Group=$(stat -c %G "$vault/$inbox")"
+        say "SupplementaryGroups=meshseek"
+        say "UMask=0022"
             say "BindPaths=\"$vault/$inbox\""
     fi
 }
@@ -204,7 +207,7 @@ next_steps() {
 
 remove_all() {
     say "removing meshseek"
-    systemd disable --now meshseek.service
+    [ ! -e "$root/etc/systemd/system/meshseek.service" ] || systemd disable --now meshseek.service
     run rm -f "$root/etc/systemd/system/meshseek.service" "$root/etc/udev/rules.d/60-meshseek.rules" \
         "$root/usr/local/bin/meshseek" "$root/usr/local/share/bash-completion/completions/meshseek" \
         "$root/usr/local/share/zsh/site-functions/_meshseek" "$root/usr/local/share/fish/vendor_completions.d/meshseek.fish"

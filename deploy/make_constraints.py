@@ -9,6 +9,7 @@ takes the SHA-256 of each. Run it to move to newer versions, then run the checks
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import subprocess
 import sys
@@ -46,14 +47,15 @@ def hashes(pins: list[str], folder: Path) -> dict[str, set[str]]:
     """The SHA-256 sums of the files of every pin."""
     sums: dict[str, set[str]] = defaultdict(set)
     for pin in pins:
-        for python in PYTHONS:
-            for machine in MACHINES:
-                wheel = ("--only-binary", ":all:", "--python-version", python, *platforms(machine))
-                found = sums_of(pin, folder / f"{pin}-{python}-{machine}", *wheel)
-                if not found:
-                    sys.stderr.write(f"no wheel: {pin} for Python {python} on {machine}; taking its source as well\n")
-                    found = sums_of(pin, folder / f"{pin}-source", "--no-binary", pin.partition("==")[0])
-                sums[pin] |= found
+        for python, machine in itertools.product(PYTHONS, MACHINES):
+            wheel = ("--only-binary", ":all:", "--python-version", python, *platforms(machine))
+            found = download(pin, folder / f"{pin}-{python}-{machine}", *wheel)
+            if not found:
+                sys.stderr.write(f"no wheel: {pin} for Python {python} on {machine}; taking its source as well\n")
+                found = download(pin, folder / f"{pin}-source", "--no-binary", pin.partition("==")[0])
+            sums[pin] |= {hashlib.sha256(file.read_bytes()).hexdigest() for file in found}
+            if machine == MACHINES[0] and all("-none-any" in file.name for file in found):
+                break  # the same file for every other
     return sums
 
 
@@ -64,11 +66,11 @@ def platforms(machine: str) -> list[str]:
     return [word for tag in tags for word in ("--platform", tag)]
 
 
-def sums_of(pin: str, target: Path, *options: str) -> set[str]:
-    """The sums of what pip downloads with these options; none when there is no such file."""
+def download(pin: str, target: Path, *options: str) -> list[Path]:
+    """What pip downloads with these options; nothing when there is no such file."""
     target.mkdir(exist_ok=True)
     pip("download", "-q", "--no-deps", "-d", str(target), *options, pin, check=False)
-    return {hashlib.sha256(file.read_bytes()).hexdigest() for file in target.iterdir()}
+    return sorted(target.iterdir())
 
 
 def write(name: str, what: str, pins: list[str]) -> None:

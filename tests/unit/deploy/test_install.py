@@ -115,6 +115,7 @@ def test_for_field_notes_it_runs_as_the_owner_of_their_folder(machine: Machine) 
     unit = (machine.root / "etc/systemd/system/meshseek.service.d/vault.conf").read_text(encoding="utf-8")
     assert f'BindPaths="{machine.vault}/Inbox"' in unit
     assert f"User={(machine.vault / 'Inbox').owner()}" in unit
+    assert "SupplementaryGroups=meshseek" in unit  # whose the config is
 
 
 def test_an_upgrade_keeps_config_and_drop_ins_and_the_release_before(machine: Machine) -> None:
