@@ -61,6 +61,10 @@ class Console:
         lines += [" " * margin + self.styled(part[margin:], style) for part in rest]
         self.raw("\n".join(lines) + "\n")
 
+    def tell(self, text: str) -> None:
+        """A sentence, folded on a terminal."""
+        self.say_folded(text, begun=0, margin=2)
+
     def passing(self, text: str) -> None:
         """A line that the next one replaces; nothing in a pipe."""
         if self.is_terminal:

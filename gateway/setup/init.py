@@ -201,7 +201,7 @@ def _known(scene: Scene) -> Known:
 def _run_pair(console: Console, config: Config, known: Known, wish: Wish) -> bool:
     if not wish.yes:
         console.expect_terminal("--yes", "your consent to the handheld")
-    code = run_pair(config.file, known.nodes, known.asked, wish, now=time.time(), ask=console.ask, say=console.say)
+    code = run_pair(config.file, known.nodes, known.asked, wish, now=time.time(), ask=console.ask, say=console.tell)
     return code == DONE
 
 

@@ -48,7 +48,7 @@ def pair(
     if known.trouble:
         console.say(known.trouble, "warning")
         console.say("without the radio a handheld can be let in with --node and --key")
-    code = run_pair(file, known.nodes, known.asked, wish, now=time.time(), ask=_ask_of(console), say=console.say)
+    code = run_pair(file, known.nodes, known.asked, wish, now=time.time(), ask=_ask_of(console), say=console.tell)
     if node is None and candidates(known.nodes, known.asked, read_handhelds(file)):
         console.expect_terminal("--node !… --yes", "the handheld")
     return code
