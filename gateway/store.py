@@ -118,7 +118,9 @@ class Store:
 
     @classmethod
     def for_reading(cls, directory: Path) -> Store:
-        """The state that another process writes, or has written: nothing is created, changed or repaired.
+        """The state that another process writes, or has written: nothing is changed or repaired.
+
+        SQLite may put its own files (``-wal``, ``-shm``) beside it, with the same owner.
 
         Raises StoreTrouble, also when there is none; `StoreTrouble.absent` tells the two apart.
         """
