@@ -51,6 +51,8 @@ def serve(config_path: str) -> int:
         service.run(stop)
         watchdog.stopping()
         log.info("event=stop")
+        if service.refusals:
+            raise UsageError("\n".join(f"{config.file}: {sentence}" for sentence in service.refusals))
     return 0
 
 

@@ -94,6 +94,8 @@ class Intake:
             return "too-old"
         if isinstance(command, Ignore):
             return f"no-question-{command.reason}"
+        if isinstance(command, Note) and not admitted.may_write:
+            return "note-not-allowed"
         return "same-again" if self._is_repeat(admitted, command, now) else None
 
     def accepted(self, node: int, text: str, number: int, now: float) -> None:

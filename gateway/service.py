@@ -18,7 +18,7 @@ from gateway.delivery import Delivery
 from gateway.desk import Desk
 from gateway.dialogue import Dialogue
 from gateway.intake import Intake
-from gateway.protocol.admission import AccessRules, PrivacyRules
+from gateway.protocol.admission import AccessRules, PrivacyRules, check_channels
 from gateway.protocol.airtime import TRANSMISSIONS
 from gateway.protocol.answers import Question
 from gateway.protocol.budget import AirtimeBudget, AirtimeRules, minutes_to_wait
@@ -129,6 +129,8 @@ class Service:
             desk_seconds=rules.desk_seconds,
         )
         self._info: RadioInfo | None = None
+        self.refusals: tuple[str, ...] | None = None
+        """Why the gateway must not run on this radio, in sentences for its owner; None until the first link."""
         self._pruned_at = float("-inf")
         self._faults = 0
 
@@ -164,8 +166,8 @@ class Service:
                 self._overflow += 1
 
     def run(self, stop: threading.Event) -> None:
-        """Turn until told to stop, then write what is only in memory."""
-        while not stop.is_set():
+        """Turn until told to stop, or until the radio is refused; then write what is only in memory."""
+        while not stop.is_set() and not self.refusals:
             delay = self.step()
             self._heartbeat()
             if delay > 0:
@@ -310,6 +312,7 @@ class Service:
 
     def _on_link_up(self, info: RadioInfo, now: float) -> None:
         self._info = info
+        self._check_channels(info)
         self.outbox.own_node = info.node
         self.budget.lora = info.lora
         self._intake.backlog.begin(now, self._clock.wall())
@@ -323,6 +326,15 @@ class Service:
             "event=link_up node=%s region=%s preset=%s budget_s=%.0f",
             *(node_id(info.node), info.lora.region, info.lora.preset or "custom", self.budget.hour_seconds()),
         )
+
+    def _check_channels(self, info: RadioInfo) -> None:
+        """A configured channel that is public must not be answered on. Found at the start it ends the gateway; found
+        later (another radio) every text on it is refused, and direct messages go on."""
+        sentences = check_channels(self._rules.access, info)
+        for sentence in sentences:
+            log.error("event=channel_refused why=%r", sentence)
+        if self.refusals is None:
+            self.refusals = sentences
 
     def _on_telemetry(self, telemetry: RadioTelemetry, now: float) -> None:
         self.budget.observe(telemetry, now)
