@@ -126,6 +126,8 @@ def as_object(snapshot: Snapshot, vault: VaultLook | None, now: float, *, show_t
     status = dict(snapshot.status)
     for private in ("process", "wall"):
         status.pop(private, None)
+    if not snapshot.is_running(now):
+        status["link"] = {**snapshot.table("link"), "up": False}
     return {
         "version": VERSION,
         "now": iso_time(now),
@@ -154,6 +156,8 @@ def _with_iso_times(value: Any, snapshot: Snapshot, name: str = "") -> Any:
 
 def _question(row: Mapping[str, Any], snapshot: Snapshot, *, show_text: bool) -> dict[str, Any]:
     shown = {"node": node_id(row["node"])} | {key: value for key, value in row.items() if key != "node"}
+    for name in ("search_ms", "airtime"):
+        shown[name] = round(row[name], 2) if row[name] is not None else None
     if show_text:
         shown["text"] = snapshot.texts.get(row["number"])
     return dict(_with_iso_times(shown, snapshot))

@@ -77,7 +77,7 @@ def _report(
         yield _row("heard", _heard(snapshot, now))
         yield _row("queue", _queue(snapshot))
         yield from _open_answers(snapshot, now)
-        yield _row("airtime", _airtime(snapshot))
+        yield _row("airtime", _airtime(snapshot, now))
     yield from _vault(snapshot, vault, now, styled)
     if snapshot.status:
         yield from _questions(snapshot, styled, show_text=show_text)
@@ -150,9 +150,10 @@ def _open_answers(snapshot: Snapshot, now: float) -> Iterator[str]:
         )
 
 
-def _airtime(snapshot: Snapshot) -> str:
+def _airtime(snapshot: Snapshot, now: float) -> str:
     airtime = snapshot.table("airtime")
-    text = f"{airtime.get('spent_seconds', 0):g} s of {airtime.get('budget_seconds', 0):g} s this hour"
+    hour = "this hour" if snapshot.is_running(now) else "in its last hour"
+    text = f"{airtime.get('spent_seconds', 0):g} s of {airtime.get('budget_seconds', 0):g} s {hour}"
     busy, own = airtime.get("channel_utilization"), airtime.get("air_util_tx")
     text += f" · channel {busy:.1f} % busy" if isinstance(busy, float | int) else ""
     return text + (f" · radio sent {own:.1f} % of the hour" if isinstance(own, float | int) else "")

@@ -28,7 +28,7 @@ from gateway.protocol.messages import (
 from gateway.protocol.outbox import DeliveryRules, Outbox
 from gateway.setup.console import span
 from gateway.setup.snapshot import take_snapshot
-from gateway.setup.status import status
+from gateway.setup.status import as_object, status
 from gateway.setup.status_text import lines
 from gateway.status import NODES_LIMIT, Board, process_birth, radio_as_json, radio_from_json
 from gateway.store import FILE_NAME, Store
@@ -135,6 +135,9 @@ def test_words_are_shown_only_when_asked_for_and_only_while_they_are_kept(direct
 def test_a_gateway_that_stopped_is_told_from_one_that_died(directory: Path) -> None:
     written(directory, a_board(), stopped=True)
     assert "stopped since" in shown(directory, NOW + 300)
+    report = as_object(take_snapshot(directory), None, NOW + 300, show_text=False)
+    assert not report["running"]
+    assert not report["status"]["link"]["up"]
     store = Store(directory)
     report = json.loads(store.fact("status")) | {"running": True}
     report["process"]["born"] = "1"
