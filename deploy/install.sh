@@ -83,6 +83,7 @@ add_user() {
         return
     fi
     live useradd --system --user-group --home-dir /var/lib/meshseek --no-create-home --shell /usr/sbin/nologin meshseek
+    if [ -z "$root" ] && getent group dialout >/dev/null; then live usermod -aG dialout meshseek; fi
 }
 
 # A venv of its own for every release; `current` changes to it in one step once it works.
@@ -141,6 +142,18 @@ install_files() {
     done
 }
 
+# systemd makes these by itself; without it they are needed all the same.
+install_state() {
+    say "state, in /var/lib/meshseek"
+    if [ -d "$root/var/lib/meshseek" ]; then
+        say "  stays as it is"
+        return
+    fi
+    run mkdir -p "$root/var/lib/meshseek"
+    owned meshseek:meshseek /var/lib/meshseek
+    run chmod 700 "$root/var/lib/meshseek"
+}
+
 # The first config is the example with the vault and the service's state directory filled in.
 install_config() {
     say "config, in /etc/meshseek"
@@ -196,13 +209,17 @@ apply() {
 next_steps() {
     say ""
     say "Installed. Next (deploy/README.md says more):"
-    if [ -z "$vault" ]; then
+    if [ -z "$vault" ] && [ ! -e "$root/etc/systemd/system/meshseek.service.d/vault.conf" ]; then
         say "  sudo $here/install.sh --vault DIR     once, so that the service may read your notes"
         say "  sudoedit /etc/meshseek/meshseek.toml  set [vault] path"
     fi
     say "  sudo meshseek doctor                  what is still missing, with the remedy"
     say "  sudo meshseek pair                    allow your handheld"
-    say "  sudo systemctl enable --now meshseek  start it, now and at each boot"
+    if has_systemd || [ -n "$root" ]; then
+        say "  sudo systemctl enable --now meshseek  start it, now and at each boot"
+    else
+        say "  sudo -u meshseek meshseek serve       start it; there is no systemd here to do that"
+    fi
 }
 
 remove_all() {
@@ -278,6 +295,7 @@ add_user
 install_program
 install_files
 install_config
+install_state
 install_vault
 apply
 next_steps

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs.pages import GUIDE, PAGES, README, Block, blocks, desk
+from docs.pages import GUIDE, PAGES, README, Block, blocks, desk, prose
 
 SHELL = [block for block in blocks(*PAGES) if block.language == "sh"]
 PYTHON = [block for block in blocks(*PAGES) if block.language == "python"]
@@ -76,7 +76,9 @@ def test_no_block_is_left_out_by_a_slip_of_its_language() -> None:
 
 
 def radio_commands() -> list[str]:
-    return [line for line in lines(CONSOLE) if line.startswith("meshtastic ")]
+    """Those of the blocks and those in the text."""
+    inline = re.findall(r"`(meshtastic [^`\n]*)`", prose(*PAGES))
+    return [*inline, *(line for line in lines(CONSOLE) if line.startswith("meshtastic "))]
 
 
 def test_the_radios_settings_are_named_as_its_library_names_them() -> None:

@@ -150,7 +150,6 @@ def test_a_dry_run_says_the_same_and_does_nothing(machine: Machine) -> None:
 
 def test_uninstalling_keeps_config_and_state(machine: Machine) -> None:
     machine.install("--vault", str(machine.vault))
-    (machine.root / "var/lib/meshseek").mkdir(parents=True)
     machine.install("--uninstall")
     assert machine.files() == {"etc/meshseek/meshseek.toml", "etc/systemd/system/meshseek.service.d/vault.conf"}
     assert (machine.root / "var/lib/meshseek").is_dir()
@@ -158,7 +157,6 @@ def test_uninstalling_keeps_config_and_state(machine: Machine) -> None:
 
 def test_purging_leaves_nothing(machine: Machine) -> None:
     machine.install("--vault", str(machine.vault))
-    (machine.root / "var/lib/meshseek").mkdir(parents=True)
     assert machine.install("--uninstall", "--purge").returncode == 0
     assert machine.files() == set()
     assert not (machine.root / "var/lib/meshseek").exists()
