@@ -12,6 +12,7 @@ from docs.pages import EXAMPLE, GUIDE, PAGES, README, ROOT, prose
 from gateway.cli import COMMANDS, build_parser
 from gateway.config import load_config
 from gateway.protocol import commands
+from gateway.protocol.admission import RefusalReason
 from gateway.protocol.answers import Stage
 from gateway.toml_tables import Table
 from search_core.cli import HELP, parse_arguments
@@ -141,3 +142,36 @@ def test_what_the_first_page_says_can_be_typed_is_understood() -> None:
 def test_the_first_page_has_every_short_form() -> None:
     forms = set(typed_forms()) | {"n", "f", "next"}
     assert set(commands._WORDS) <= forms, set(commands._WORDS) - forms
+
+
+def symptoms() -> list[str]:
+    """The rows of the guide's table of troubles."""
+    section = prose(GUIDE).split("## Troubleshooting")[1].split("\n## ")[0]
+    return [line for line in section.splitlines() if line.startswith("| ")][2:]
+
+
+def source() -> str:
+    """The gateway's words, with texts that are written over several lines put together."""
+    files = (file.read_text(encoding="utf-8") for file in sorted((ROOT / "gateway").rglob("*.py")))
+    return re.sub(r'"\s*\n\s*f?"', "", "\n".join(files))
+
+
+def test_what_the_log_says_of_a_trouble_is_what_it_says() -> None:
+    words = source()
+    quoted = [
+        said for row in symptoms() if re.search("link-down|status|hour", row) for said in re.findall(r'"([^"]+)"', row)
+    ]
+    own = [said for said in quoted if said not in {"over-current", "disconnect"}]
+    assert len(own) >= 5
+    assert [said for said in own if said not in words] == []
+
+
+def test_reasons_of_refusal_in_the_table_of_troubles_exist() -> None:
+    reasons = {
+        name
+        for row in symptoms()
+        if "refused reason" in row
+        for name in re.findall(r"`(?:refused reason=)?([a-z-]+)`", row)
+    }
+    assert len(reasons) >= 4
+    assert reasons - {"pair"} <= {str(reason) for reason in RefusalReason}
