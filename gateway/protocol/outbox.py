@@ -166,8 +166,8 @@ class Outbox:
         return []
 
     def pause(self, seconds: float, now: float) -> None:
-        """The radio may not transmit for so long."""
-        self.paused_until = max(self.paused_until, now + seconds)
+        """The radio said how long it may not transmit; it knows better than our table."""
+        self.paused_until = now + seconds
 
     def restore(self, answers: Iterable[Answer], attempts: Iterable[Attempt], now: float) -> None:
         """Go on after a restart. `attempts` in order of time; the last of a flying answer may still be answered."""
@@ -309,7 +309,7 @@ class Outbox:
         answer = self._answers[flight.attempt.question]
         if row.tell:
             changes.append(Tell(answer.node, reason, row.tell))
-        if row.action is Action.PAUSE:
+        if row.action is Action.PAUSE and now >= self.paused_until:
             self.pause(row.wait, now)
         if answer.dropped:
             return [*changes, self._finish(answer, Stage.REPLACED, answer.reason)]
@@ -324,7 +324,7 @@ class Outbox:
         if row.action in (Action.LATER, Action.PAUSE):
             # Not transmitted: it does not count, and is not marked as sent before.
             first_time = answer.tries <= 1
-            wait = row.wait if row.action is Action.PAUSE else max(row.wait, _stumble_wait(answer.stumbles))
+            wait = 0.0 if row.action is Action.PAUSE else max(row.wait, _stumble_wait(answer.stumbles))
             return self._wait(
                 answer,
                 reason,

@@ -218,6 +218,19 @@ def test_the_duty_cycle_pauses_everybody(bench: Bench) -> None:
     assert bench.sent(901.0).packet.text == "part 0"
 
 
+@pytest.mark.parametrize("notice_first", [False, True])
+def test_the_duty_cycle_pauses_no_longer_than_the_radio_says(bench: Bench, notice_first: bool) -> None:
+    bench.ask(0.0)
+    send = bench.sent(0.0)
+    if notice_first:
+        bench.outbox.pause(120.0, 0.1)
+    bench.report(send, "DUTY_CYCLE_LIMIT", 0.1)
+    if not notice_first:
+        bench.outbox.pause(120.0, 0.1)
+    assert bench.due(119.0) is None
+    assert bench.sent(121.0).packet.text == "part 0"
+
+
 def test_silence_ends_at_the_deadline_and_is_tried_again(bench: Bench) -> None:
     """A text that came too fast is dropped without a word; its status looks like success."""
     bench.ask(0.0)
