@@ -196,8 +196,8 @@ class SearchCore:
             score=round(score, 3),
             excerpt=excerpts.cut(EXCERPT_BYTES),
             engine=engine,
-            cut=excerpts.cut,
-            windows=excerpts.windows,
+            cut=excerpts.cut_in_lines,
+            windows=excerpts.windows_in_lines,
         )
 
     # -- the index is a cache: whatever fails with it, another one answers

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from search_core.excerpt_match import Found, Matcher, Unit, is_spelled_out, matcher
-from search_core.excerpt_segments import ELLIPSIS, Segment, segments_of, separator, shortened
+from search_core.excerpt_segments import ELLIPSIS, Join, Segment, bare, on_lines, on_one_line, segments_of, shortened
 from search_core.graphemes import boundaries, byte_length
 from search_core.lazy_pattern import LazyPattern
 from search_core.markdown_text import CODE, HEADING, ITEM, TABLE, block_text, blocks, normalised
@@ -82,9 +82,20 @@ class Excerpts:
         return next(iter(self.windows(max_bytes, 1)), "")
 
     def windows(self, max_bytes: int, count: int) -> list[str]:
-        """Up to `count` passages that do not overlap, best first."""
+        """Up to `count` passages that do not overlap, best first; each on one line."""
+        return self._rendered(max_bytes, count, on_one_line)
+
+    def cut_in_lines(self, max_bytes: int) -> str:
+        """As `cut`, but items, rows and paragraphs stand on lines of their own, which costs no more than a space."""
+        return next(iter(self.windows_in_lines(max_bytes, 1)), "")
+
+    def windows_in_lines(self, max_bytes: int, count: int) -> list[str]:
+        """As `windows`, in lines as `cut_in_lines`."""
+        return self._rendered(max_bytes, count, on_lines)
+
+    def _rendered(self, max_bytes: int, count: int, join: Join) -> list[str]:
         note = self._prepared()
-        return [text for window in note.choose(max_bytes, count) if (text := note.render(window, max_bytes))]
+        return [text for window in note.choose(max_bytes, count) if (text := note.render(window, max_bytes, join))]
 
     def start_of_best(self, max_bytes: int = 200) -> int:
         """Index in ``plain_text(text)`` where the best passage begins; 0 when nothing matches."""
@@ -271,12 +282,12 @@ class _Note:
             worth *= HEADING_START
         return worth + (0 if char or segment.is_cut else ALIGNED_BONUS)
 
-    def render(self, window: Window, max_bytes: int) -> str:
+    def render(self, window: Window, max_bytes: int, join: Join) -> str:
         """The text of a window, cut to the budget, led by what stands over it when that says more and fits."""
         lead = self._lead(window, max_bytes)
-        return lead + self._filled(window, max_bytes - byte_length(lead))
+        return lead + self._filled(window, max_bytes - byte_length(lead), join)
 
-    def _filled(self, window: Window, max_bytes: int) -> str:
+    def _filled(self, window: Window, max_bytes: int, join: Join) -> str:
         """The segments from the window's start that fit; the last may be cut."""
         first = self.segments[window.first]
         text = _opening(first, self._earlier_start(window, max_bytes))
@@ -286,7 +297,7 @@ class _Note:
             if not self._runs_on(index):
                 break
             segment = self.segments[index]
-            longer = text + separator(self.segments[index - 1], segment) + segment.text.lstrip()
+            longer = text + join(self.segments[index - 1], segment)
             if byte_length(longer) > max_bytes:
                 enough = max_bytes - byte_length(text) >= MIN_TAIL_BYTES
                 return shortened(longer, max_bytes) if enough else text
@@ -344,7 +355,7 @@ def _opening(segment: Segment, char: int) -> str:
     text = segment.text[char:].lstrip()
     if char or segment.is_cut:
         return ELLIPSIS + text
-    return text.removeprefix("- ") if segment.kind == ITEM else text
+    return bare(segment)
 
 
 def _inner_starts(segment: Segment, found: list[Found]) -> Iterator[int]:

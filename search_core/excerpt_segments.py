@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 from search_core.graphemes import boundaries, byte_length, chunk, clip
-from search_core.markdown_text import CODE, HEADING, Block, block_text
+from search_core.markdown_text import CODE, HEADING, ITEM, Block, block_text
 from search_core.sentences import sentence_starts
 
 ELLIPSIS = "…"
@@ -69,15 +69,34 @@ def _bounded(text: str, starts: list[int]) -> list[int]:
     return [*cuts, starts[-1]]
 
 
-def separator(before: Segment, here: Segment) -> str:
-    """What is written between two segments that follow each other."""
+Join = Callable[[Segment, Segment], str]
+"""What the second of two segments that follow each other adds to the first: what stands between, and its text."""
+
+
+def on_one_line(before: Segment, here: Segment) -> str:
+    between = CODE_BREAK if before.kind == here.kind == CODE else " "
+    return _between(before, here, between) + here.text.lstrip()
+
+
+def on_lines(before: Segment, here: Segment) -> str:
+    """Each item, row, paragraph and line of code on a line of its own, so that an item needs no dash."""
+    between = _between(before, here, "\n")
+    return between + (bare(here) if between == "\n" else here.text.lstrip())
+
+
+def bare(segment: Segment) -> str:
+    """Its text without the dash of a list."""
+    text = segment.text.lstrip()
+    return text.removeprefix("- ") if segment.kind == ITEM and not segment.start else text
+
+
+def _between(before: Segment, here: Segment, blocks: str) -> str:
+    """What is written between two segments; `blocks` when they are of two blocks."""
     if before.block == here.block:
         return here.glue
-    if before.kind == here.kind == CODE:
-        return CODE_BREAK
     if before.kind == HEADING and before.text[-1:] not in ":?!.":
         return ": "
-    return " "
+    return blocks
 
 
 def shortened(text: str, max_bytes: int) -> str:

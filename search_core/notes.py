@@ -70,11 +70,14 @@ class Hit(dict[str, "str | float"]):
         return str(self["engine"])
 
     def cut(self, max_bytes: int) -> str:
-        """The best excerpt of at most `max_bytes` bytes of UTF-8; pure, from text already in memory."""
+        """The best excerpt of at most `max_bytes` bytes of UTF-8, its items, rows and paragraphs on lines of their own.
+
+        Pure, from text already in memory.
+        """
         return self._cut(max_bytes) if self._cut is not None else ""
 
     def passages(self, max_bytes: int, count: int) -> list[str]:
-        """Up to `count` excerpts of at most `max_bytes` bytes each that do not overlap, best first; pure."""
+        """Up to `count` excerpts such as `cut` gives that do not overlap, of `max_bytes` bytes each, best first; pure."""
         if self._windows is not None:
             return self._windows(max_bytes, count)
         best = self.cut(max_bytes)

@@ -125,7 +125,7 @@ def _with_excerpts(page: Sequence[Hit], heads: Sequence[str], room: int, redact:
 
 
 def excerpt(hit: Hit, room: int, redact: Redact = str) -> str:
-    """The best passage in at most `room` bytes, on one line, without the title that stands before it already."""
+    """The best passage in at most `room` bytes, without the title that stands before it already."""
     text = _shown(hit.cut(room), redact)
     rest = _after_title(text, hit)
     if rest:
@@ -134,8 +134,8 @@ def excerpt(hit: Hit, room: int, redact: Redact = str) -> str:
 
 
 def _shown(passage: str, redact: Redact) -> str:
-    """A passage on one line and without secrets, nor the beginning of one that was cut and so is not recognised."""
-    text = one_line(redact(passage))
+    """A passage without blank lines and secrets, nor the beginning of one that was cut and so is not recognised."""
+    text = "\n".join(line for raw in redact(passage).split("\n") if (line := one_line(raw)))
     return text if redact is str else _CUT_SECRET.sub(_ELLIPSIS, text)
 
 

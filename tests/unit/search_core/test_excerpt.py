@@ -50,6 +50,18 @@ def test_golden(case: re.Match[str]) -> None:
     assert excerpts(case["note"], case["query"]).cut(int(case["budget"])) == case["excerpt"]
 
 
+def test_in_lines_each_item_row_paragraph_and_line_of_code_has_its_own() -> None:
+    items = "## Sauna\n\nHeat the sauna. Then:\n\n- open the flue\n- light birch\n1. wait\n"
+    assert (
+        excerpts(items, "sauna flue").cut_in_lines(100) == "Heat the sauna. Then:\nopen the flue\nlight birch\n1. wait"
+    )
+    assert excerpts(items, "sauna flue").cut(100) == "Heat the sauna. Then: - open the flue - light birch 1. wait"
+    table = "| tank | litres |\n| --- | --- |\n| rain | 300 |\n| well | 900 |\n"
+    assert excerpts(table, "tank litres").cut_in_lines(60) == "tank · litres\nrain · 300\nwell · 900"
+    code = "Mount the tank:\n\n```\nmount /tank\nls /tank\n```\n"
+    assert excerpts(code, "mount tank").windows_in_lines(60, 1) == ["Mount the tank:\nmount /tank\nls /tank"]
+
+
 NOTE = """# Bees
 
 Bees sleep in winter. The hive stays at 35 degrees.

@@ -222,9 +222,9 @@ def test_an_excerpt_does_not_repeat_the_title_before_it() -> None:
     assert excerpt(note("Stove.md", 1.0, "The Stove is red"), 40) == "The Stove is red"
 
 
-def test_an_excerpt_is_one_harmless_line_without_secrets() -> None:
+def test_an_excerpt_is_harmless_lines_without_blank_ones_and_secrets() -> None:
     hit = note("a.md", 1.0, "one\n\n two\t\u202ethree\x07 secret")
-    assert excerpt(hit, 60, lambda text: text.replace("secret", "[hidden]")) == "one two three [hidden]"
+    assert excerpt(hit, 60, lambda text: text.replace("secret", "[hidden]")) == "one\ntwo three [hidden]"
 
 
 @pytest.mark.parametrize(
