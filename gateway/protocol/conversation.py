@@ -2,7 +2,7 @@
 
 `plan` turns a command into a request for the vault, or into a reply when none is needed; `compose` turns the outcome
 into a reply and the session as it is afterwards. Nothing of the notes is kept but the last parts sent: ``more`` and
-``r 3`` ask the vault again, so what is read is the text of that moment, and what became private is not shown.
+``r`` ask the vault again, so what is read is the text of that moment, and what became private is not shown.
 """
 
 from __future__ import annotations
@@ -92,17 +92,22 @@ def _plan_open(number: int, session: Session, asker: Asker) -> Request | Reply:
 
 
 def _plan_repeat(part: int | None, session: Session, asker: Asker) -> Request | Reply:
+    """Asked of the vault again: what was sent may have become private, or be no longer for this asker's eyes."""
     if not session.sent:
         return _said(sentences.NOTHING_SENT, "hint", asker.budget)
-    wanted = session.sent[-1][0] if part is None else part
-    for number, text in session.sent:
-        if number == wanted:
-            return Reply((mark_again(text, asker.budget + 1),), "repeat")
-    if session.place is None:
-        return _said(sentences.no_such_part(wanted, len(session.sent)), "hint", asker.budget)
-    if wanted > session.place.parts:
-        return _said(sentences.no_such_part(wanted, session.place.parts), "hint", asker.budget)
-    return ReadRequest(session.place.path, session.query, asker.scope)
+    wanted = _wanted(part, session)
+    place = session.place
+    count = place.parts if place is not None else len(session.sent)
+    if place is not None and wanted <= count:
+        return ReadRequest(place.path, session.query, asker.scope)
+    if place is None and any(number == wanted for number, _ in session.sent):
+        return SearchRequest(session.query, asker.scope)
+    return _said(sentences.no_such_part(wanted, count), "hint", asker.budget)
+
+
+def _wanted(part: int | None, session: Session) -> int:
+    """The part that ``r`` means: without a number the last one sent."""
+    return session.sent[-1][0] if part is None else part
 
 
 def compose(
@@ -138,6 +143,10 @@ def _said(text: str, kind: ReplyKind, budget: int) -> Reply:
 
 
 def _found(command: Command, session: Session, answer: Answer, budget: int, redact: Redact) -> tuple[Reply, Session]:
+    if isinstance(command, Repeat):
+        if (again := _sent_again_or_none(command, session, answer, budget)) is not None:
+            return again, session
+        command = Search(session.query)
     if isinstance(command, Search):
         session = Session(at=session.at, query=command.query)
     seen = session.hits[: session.shown]
@@ -157,6 +166,14 @@ def _found(command: Command, session: Session, answer: Answer, budget: int, reda
         passage_follows=pages[-1].passage_follows,
         sent=tuple(enumerate(parts, 1)),
     )
+
+
+def _sent_again_or_none(command: Repeat, session: Session, answer: Answer, budget: int) -> Reply | None:
+    """The page as it was sent, if all the notes on it may still be seen."""
+    text = dict(session.sent).get(_wanted(command.part, session)) if session.sent else None
+    if text is None or not {hit.path for hit in answer.hits}.issuperset(session.hits[: session.shown]):
+        return None
+    return Reply((mark_again(text, budget + 1),), "repeat")
 
 
 def _pages(command: Command, session: Session, answer: Answer, fresh: list[Hit], frame: Frame) -> list[Page]:
@@ -183,7 +200,7 @@ def _read(command: Command, session: Session, reading: Reading, budget: int, red
     parts, first = split(text, budget, at=at, end=" " + END, label=CHANGED if changed else "")
     if not parts:
         return _said(sentences.EMPTY_NOTE, "hint", budget), session
-    chosen = _chosen(command, place, first, len(parts))
+    chosen = _chosen(command, session, first, len(parts))
     if not chosen:
         return _said(_beyond(command, len(parts)), "hint", budget), session
     follows = max(chosen[-1] + 1, place.next_part if place and isinstance(command, Repeat) else 0)
@@ -207,10 +224,11 @@ def _compact(text: str) -> str:
     return _WIDE_GAPS.sub("  ", _BLANK_LINES.sub("\n", for_air(text)))
 
 
-def _chosen(command: Command, place: Place | None, first: int, count: int) -> range:
+def _chosen(command: Command, session: Session, first: int, count: int) -> range:
     """Indices of the parts to send; empty when there is none such."""
+    place = session.place
     if isinstance(command, Repeat):
-        number = command.part or count
+        number = _wanted(command.part, session) if session.sent else count
         return range(number - 1, number) if number <= count else range(0)
     if isinstance(command, More) and place is not None:
         return range(place.next_part, min(place.next_part + command.count, count))

@@ -246,6 +246,27 @@ def test_nothing_to_repeat(world: World) -> None:
     assert world.text("r 2") == "» Nothing was sent to you yet that could be sent again."
 
 
+def test_what_became_private_is_not_sent_again(world: World) -> None:
+    world.notes["Camp/Tent 1.md"] = "pitch the tent behind the oak " + LONG
+    assert "oak" in world.text("tent")
+    hidden = world.notes.pop("Camp/Tent 1.md")
+    assert world.text("r").startswith("1 Tent 2: pitch the tent, way 2")
+    world.notes = {"Camp/Tent 1.md": hidden} | world.notes
+    world.say("tent")
+    assert "oak" in world.text("1")
+    del world.notes["Camp/Tent 1.md"]
+    for again in ("r", "r 1"):
+        assert "oak" not in world.text(again)
+
+
+def test_the_last_part_is_repeated_though_the_note_goes_on(world: World) -> None:
+    world.notes = {"long.md": LONG}
+    world.say("sentence")
+    world.say("1")
+    last = world.text("m")
+    assert world.text("r") == "*" + last
+
+
 def test_a_day_later_numbers_stand_for_nothing(world: World) -> None:
     world.say("tent")
     assert not expired(world.session, world.now + 24 * 3600)
