@@ -63,7 +63,7 @@ class Delivery:
         self.journal.add(lambda store: store.keep_parts(answer))
         self.journal.add(lambda store: store.describe(answer.question, kind, search_ms))
         if session is not None:
-            self.journal.add(lambda store: store.put_session(answer.node, now, session))
+            self.journal.add(lambda store: store.put_session(answer.seat, now, session))
         self.log.composed(answer, kind, search_ms)
         self.take(self.outbox.add(answer, now), now)
 

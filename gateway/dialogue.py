@@ -92,7 +92,7 @@ class Dialogue:
                 return self._not_now(pending, allowed, now)
             allowed = LEAST_BYTES
         asker = self._asker(pending.question, self._bytes(pending.question, allowed))
-        planned = conversation.plan(pending.command, self._session(pending.question.node), asker, now)
+        planned = conversation.plan(pending.command, self._session(pending.question.seat), asker, now)
         if planned is None:
             return Silence(False, "nothing-to-say")
         return self._say(pending, planned, None) if isinstance(planned, Reply) else Ask(planned)
@@ -105,7 +105,7 @@ class Dialogue:
             return self._not_now(pending, allowed, now)
         reply, session = conversation.compose(
             pending.command,
-            self._session(question.node),
+            self._session(question.seat),
             outcome,
             self._bytes(question, allowed),
             now,
@@ -115,8 +115,8 @@ class Dialogue:
         if isinstance(outcome, Trouble):
             return self._say(pending, reply, None)
         session = replace(session, at=now)
-        self._sessions[question.node] = session
-        self._sessions.move_to_end(question.node)
+        self._sessions[question.seat] = session
+        self._sessions.move_to_end(question.seat)
         while len(self._sessions) > CACHED_SESSIONS:
             self._sessions.popitem(last=False)
         return self._say(pending, reply, session)
@@ -148,9 +148,9 @@ class Dialogue:
         answer = _answer(pending.question, reply.parts, replaceable=pending.replaceable)
         return Say(answer, reply.kind, session)
 
-    def _session(self, node: int) -> Session:
-        found = self._sessions.get(node)
-        return found if found is not None else Session.from_json(self._load_session(node))
+    def _session(self, seat: int) -> Session:
+        found = self._sessions.get(seat)
+        return found if found is not None else Session.from_json(self._load_session(seat))
 
     def _bytes(self, question: Question, allowed: int) -> int:
         direct = question.channel is None

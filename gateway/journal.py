@@ -87,10 +87,10 @@ class Journal:
         if self._retry_at is None:
             self.store.tidy()
 
-    def session(self, node: int) -> str:
-        """The stored session of this node; empty when there is none or the store fails."""
+    def session(self, seat: int) -> str:
+        """The stored session of this seat; empty when there is none or the store fails."""
         try:
-            return self.store.session(node)
+            return self.store.session(seat)
         except StoreTrouble as trouble:
             self._fail(trouble, self._clock.now())
             return ""

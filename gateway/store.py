@@ -246,8 +246,8 @@ class Store:
         if answer.over:
             self.end_question(answer.question, str(answer.stage), answer.reason, now)
 
-    def put_session(self, node: int, at: float, text: str) -> None:
-        self._execute("INSERT OR REPLACE INTO sessions VALUES (?,?,?)", (node, at, text))
+    def put_session(self, seat: int, at: float, text: str) -> None:
+        self._execute("INSERT OR REPLACE INTO sessions VALUES (?,?,?)", (seat, at, text))
 
     def put_fact(self, name: str, value: str) -> None:
         self._execute("INSERT OR REPLACE INTO facts VALUES (?,?)", (name, value))
@@ -286,9 +286,9 @@ class Store:
 
     # Reading
 
-    def session(self, node: int) -> str:
+    def session(self, seat: int) -> str:
         """The stored session, empty when there is none. Raises StoreTrouble."""
-        rows = self._read("SELECT json FROM sessions WHERE node = ?", (node,))
+        rows = self._read("SELECT json FROM sessions WHERE node = ?", (seat,))
         return str(rows[0]["json"]) if rows else ""
 
     def fact(self, name: str) -> str:

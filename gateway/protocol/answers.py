@@ -28,6 +28,15 @@ class Stage(enum.StrEnum):
 OVER = frozenset((Stage.DELIVERED, Stage.FAILED, Stage.REPLACED))
 
 
+def seat(node: int, channel: int | None) -> int:
+    """Under which number a conversation is remembered.
+
+    Whoever has a channel's key can use any node's number there: such an asker must not go on with, or have repeated for
+    all to read, what was said to that node alone.
+    """
+    return node if channel is None else node + ((channel + 1) << 32)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """An admitted question, as it is stored until it is answered."""
@@ -47,6 +56,10 @@ class Question:
     hops: int | None = None
     snr: float | None = None
     rssi: int | None = None
+
+    @property
+    def seat(self) -> int:
+        return seat(self.node, self.channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +104,10 @@ class Answer:
     @property
     def direct(self) -> bool:
         return self.channel is None
+
+    @property
+    def seat(self) -> int:
+        return seat(self.node, self.channel)
 
     @property
     def over(self) -> bool:

@@ -79,3 +79,22 @@ def test_a_note_on_a_channel_is_not_written(world: World) -> None:
     world.run(60)
     assert world.handhelds[0].seen == []
     assert world.fates() == {}
+
+
+@pytest.mark.parametrize("words", ["?r", "?m", "?1"])
+def test_on_a_channel_nobody_goes_on_with_what_was_said_to_a_handheld(world: World, words: str) -> None:
+    """Whoever has the channel's key can send under that handheld's number, and all its members read the answer."""
+    world.rules = replace(world.rules, access=replace(world.rules.access, channel_reply="channel"))
+    restart_with(world, (PUBLIC, FAMILY), ("Family",))
+    asking, other = world.handhelds
+    asking.say("diary", world.node.number)
+    assert world.run_until(lambda: world.fates() == {1: "delivered"}, 120)
+    asking.say_on_channel(words, 1)
+    assert world.run_until(lambda: world.fates().get(2) == "delivered", 120)
+    world.run(60)
+    heard = [seen.text for seen in other.seen if seen.sender == world.node.number]
+    assert len(heard) == 1
+    assert "diary" not in heard[0]
+    asking.say("m", world.node.number)
+    assert world.run_until(lambda: world.fates().get(3) == "delivered", 120)
+    assert "diary" in [seen.text for seen in asking.seen if seen.direct][-1]
