@@ -72,6 +72,7 @@ class Index:
         self._vault = vault
         self._known: dict[str, bytes] = {}
         self._marks: dict[str, int] = {}
+        self._swept = False
         self._version = -1
         self._rules = ""
         self._scopes: dict[tuple[Scope, tuple[str, ...]], Size] = {}
@@ -125,7 +126,8 @@ class Index:
         """Bring the index up to date with the vault. Raises `VaultMissing`."""
         rules = self._vault.load_rules()
         self._notice_others(rules)
-        changed, seen = self._vault.sweep(self._known, self._marks)
+        changed, seen = self._vault.sweep(self._known, self._marks if self._swept else None)
+        self._swept = True  # marks pay from the second time on
         gone = self._known.keys() - seen
         if changed or gone:
             self._write(changed, gone, rules, progress)
@@ -133,11 +135,12 @@ class Index:
     def _notice_others(self, rules: str) -> None:
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
-            self._known = dict(self._db.execute("SELECT path, packed FROM folders"))
+            before, self._known = self._known, dict(self._db.execute("SELECT path, packed FROM folders"))
+            for folder in [folder for folder in self._marks if before.get(folder) != self._known.get(folder)]:
+                del self._marks[folder]
             stored = self._db.execute("SELECT value FROM meta WHERE key = 'rules'").fetchone()
             self._rules = stored[0] if stored else ""
             self._forget_scopes()
-            self._marks.clear()
             self._version = version
         if rules != self._rules:
             self._known = dict.fromkeys(self._known, b"")

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from search_core.errors import VaultMissing
-from search_core.terms import fold
+from search_core.log_once import log_once
 
 MAX_NOTE_BYTES = 1_000_000
 """How much of one note is read: some 170,000 words, more than any note that a person wrote."""
@@ -29,6 +29,8 @@ _FIRST_WAIT = 0.002
 """Seconds before a note that is being written is read again; doubles each time, 62 ms in all."""
 _KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
 _SUFFIXES = frozenset((".md", ".MD", ".Md", ".mD"))
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NO_NOTES = hash(())
 
 
 class Entry(NamedTuple):
@@ -87,55 +89,96 @@ class Vault:
     def sweep(self, known: dict[str, bytes], marks: dict[str, int] | None = None) -> tuple[list[Listing], set[str]]:
         """The folders whose notes differ from `known`, and all folders that hold notes. Raises `VaultMissing`.
 
-        `marks` are kept between sweeps of one process and spare packing a folder that is as it was; whoever changes
-        `known` takes out the folder's mark.
+        `marks` are kept between sweeps of one process: a folder that looks as it did when its listing was last equal
+        to the one in `known` is not listed again. Whoever changes `known` takes out the folder's mark.
         """
         changed: list[Listing] = []
         seen: set[str] = set()
         pending, linked = [""], set[str]()
-        marks = {} if marks is None else marks
+        mark = 0
         while pending:
             folder = pending.pop()
-            rows, below = self._list(folder, linked)
+            if marks is not None:
+                mark, below = self._glance(folder)  # before the listing: a change in between is seen the next time
+                if mark and mark == marks.get(folder):
+                    pending += below
+                    if mark != _NO_NOTES:
+                        seen.add(folder)
+                    continue
+            rows, below, odd = self._list(folder, linked)
             pending += below
-            if not rows:
-                continue
-            seen.add(folder)
-            mark = hash(tuple(rows))
-            if marks.get(folder) == mark:
-                continue
-            packed = marshal.dumps(rows, 0)
-            if known.get(folder) == packed:
+            packed = marshal.dumps(rows, 0) if rows else None
+            if packed:
+                seen.add(folder)
+            if known.get(folder) != packed:
+                if packed:
+                    changed.append(Listing(folder, packed, len(rows)))
+            elif marks is not None and not odd:
                 marks[folder] = mark
-            else:
-                changed.append(Listing(folder, packed, len(rows)))
         return changed, seen
+
+    def _glance(self, folder: str) -> tuple[int, list[str]]:
+        """A number that is the same as long as the folder's notes are, and the folders in it; 0 for "list it".
+
+        The quickest that tells: this is nearly all of what a question costs in a large vault. Links are followed, which
+        is right because a folder with a link in it never gets a mark.
+        """
+        path = f"{self.root}/{folder}" if folder else self.root
+        rows: list[str | int] = []
+        below: list[str] = []
+        try:
+            descriptor = os.open(path, _OPEN_FOLDER)
+        except OSError:
+            return 0, below
+        try:
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if name[-3:] == ".md":
+                        stat = entry.stat()
+                        rows += name, stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns
+                    elif entry.is_dir(follow_symlinks=False):
+                        below.append(name)
+                    elif entry.is_symlink() or name[-3:] in _SUFFIXES:
+                        return 0, below
+        except OSError:
+            return 0, below
+        finally:
+            os.close(descriptor)
+        return hash(tuple(rows)), self._visible_folders(folder, below) if below else below
+
+    def _visible_folders(self, folder: str, names: list[str]) -> list[str]:
+        inner = [f"{folder}/{name}" if folder else name for name in names if name[0] != "."]
+        return [path for path in inner if self._is_visible_folder(path)]
 
     def entries(self, listing: Listing) -> list[Entry]:
         """The notes of a folder that a sweep of this process listed."""
         rows = marshal.loads(listing.packed)  # our own bytes of a moment ago, never a file's
         return [entry for row in rows if (entry := self._entry(listing.folder, row))]
 
-    def _list(self, folder: str, linked: set[str]) -> tuple[list[_Row], list[str]]:
-        """What a folder holds: its notes, and the folders in it."""
+    def _list(self, folder: str, linked: set[str]) -> tuple[list[_Row], list[str], bool]:
+        """What a folder holds: its notes, the folders in it, and whether anything is there that is neither."""
         path = f"{self.root}/{folder}" if folder else self.root
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            descriptor = os.open(path, _OPEN_FOLDER)
         except OSError as error:
             if not folder:
                 raise VaultMissing(f"no vault at {self.root}: {error.strerror}") from error
             if error.errno not in (errno.ENOENT, errno.ENOTDIR):
                 log_once("folder %s cannot be read: %s", path, error.strerror)
-            return [], []
+            return [], [], True
         try:
             with os.scandir(descriptor) as entries:
                 return self._rows(entries, folder, linked)
         finally:
             os.close(descriptor)
 
-    def _rows(self, entries: Iterator[os.DirEntry[str]], folder: str, linked: set[str]) -> tuple[list[_Row], list[str]]:
+    def _rows(
+        self, entries: Iterator[os.DirEntry[str]], folder: str, linked: set[str]
+    ) -> tuple[list[_Row], list[str], bool]:
         rows: list[_Row] = []
         below: list[str] = []
+        odd = False
         for entry in entries:
             name = entry.name
             if name[0] == ".":
@@ -146,14 +189,15 @@ class Vault:
                     if stat.st_mode & _KIND == _REGULAR:
                         rows.append((name, stat.st_mode, stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns))
                         continue
+                    odd = True
                     rows += self._odd_row(folder, name, stat)
                 if entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and self._enters(folder, name, linked)):
                     inner = f"{folder}/{name}" if folder else name
                     if self._is_visible_folder(inner):
                         below.append(inner)
             except OSError:  # it vanished just now
-                continue
-        return rows, below
+                odd = True
+        return rows, below, odd
 
     def _odd_row(self, folder: str, name: str, stat: os.stat_result) -> list[_Row]:
         """What stands for something that is called like a note and is no regular file."""
@@ -229,7 +273,9 @@ class Vault:
             return ""
         stamp = f"{stat.st_mtime_ns} {stat.st_size}"
         if stamp != self._settings_stamp:
-            self._settings_stamp, self._ignore = stamp, tuple(_ignore_filters(path))
+            from search_core.ignore_list import ignore_filters
+
+            self._settings_stamp, self._ignore = stamp, tuple(ignore_filters(path))
         return stamp
 
     def read(self, path: str, *, swept: bool = False) -> Content | Unread:
@@ -323,49 +369,3 @@ def _is_utf8(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _ignore_filters(path: str) -> Iterator[Callable[[str], bool]]:
-    import json
-    import re
-
-    try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs a start of the process 8 ms
-            filters = json.load(file).get("userIgnoreFilters") or []
-    except (OSError, ValueError, AttributeError):
-        log_once("%s cannot be read: Obsidian's ignore list is not applied", path)
-        return
-    for rule in filters if isinstance(filters, list) else []:
-        if not isinstance(rule, str) or not rule:
-            continue
-        if len(rule) > 2 and rule[0] == rule[-1] == "/":
-            try:
-                yield _pattern(re.compile(rule[1:-1]))
-            except re.error:
-                log_once("Obsidian's ignore rule %r is no regular expression we understand", rule)
-        else:
-            yield _beginning(rule)
-
-
-def _pattern(rule: object) -> Callable[[str], bool]:
-    search: Callable[[str], object] = rule.search  # type: ignore[attr-defined]
-    return lambda path: search(path) is not None
-
-
-def _beginning(rule: str) -> Callable[[str], bool]:
-    start = fold(rule)
-    return lambda path: fold(path).startswith(start)
-
-
-_said: set[tuple[str, tuple[object, ...]]] = set()
-_MOST_SAID = 10_000
-
-
-def log_once(text: str, *values: object) -> None:
-    """Say it in the log the first time only: a sweep comes with every query."""
-    if (text, values) in _said or len(_said) > _MOST_SAID:
-        return
-    _said.add((text, values))
-    import logging
-
-    logging.getLogger("meshseek.search").warning(text, *values)

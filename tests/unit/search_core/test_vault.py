@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from search_core import vault as vault_module
+from search_core import log_once as log_once_module
 from search_core.errors import VaultMissing
 from search_core.vault import MAX_NOTE_BYTES, Content, Unread, Vault, decode
 
 
 @pytest.fixture(autouse=True)
 def nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vault_module, "_said", set())
+    monkeypatch.setattr(log_once_module, "_said", set())
 
 
 def note(root: Path, path: str, text: str | bytes = "text") -> Path:
@@ -229,3 +229,72 @@ def test_a_sweep_tells_only_what_changed(tmp_path: Path) -> None:
     assert [listing.folder for listing in vault.sweep(known)[0]] == ["a"]
     (tmp_path / "b/y.md").unlink()
     assert vault.sweep(known)[1] == {"a"}
+
+
+class TestMarks:
+    """What a process remembers of its last sweep never hides a change."""
+
+    @pytest.fixture
+    def swept(self, tmp_path: Path) -> Callable[[], list[str]]:
+        note(tmp_path, "a/one.md")
+        note(tmp_path, "a/two.md")
+        note(tmp_path, "b/c/three.md")
+        vault, marks = Vault(str(tmp_path)), dict[str, int]()
+        known: dict[str, bytes] = {}
+
+        def sweep() -> list[str]:
+            changed, seen = vault.sweep(known, marks)
+            known.update({listing.folder: listing.packed for listing in changed})
+            for listing in changed:
+                marks.pop(listing.folder, None)
+            gone = known.keys() - seen
+            for folder in gone:
+                del known[folder]
+            return sorted({*(listing.folder for listing in changed), *gone})
+
+        assert sweep() == ["a", "b/c"]
+        assert sweep() == sweep() == []
+        return sweep
+
+    def test_a_note_of_the_same_size_and_time(self, tmp_path: Path, swept: Callable[[], list[str]]) -> None:
+        times = (tmp_path / "a/one.md").stat()
+        note(tmp_path, "a/one.md", "TEXT")
+        os.utime(tmp_path / "a/one.md", ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert swept() == ["a"]
+        assert swept() == []
+
+    def test_notes_that_come_and_go(self, tmp_path: Path, swept: Callable[[], list[str]]) -> None:
+        note(tmp_path, "b/new.md")
+        note(tmp_path, "b/c/d/new.md")
+        (tmp_path / "a/one.md").rename(tmp_path / "a/won.md")
+        assert swept() == ["a", "b", "b/c/d"]
+        assert swept() == []
+        (tmp_path / "b/new.md").unlink()
+        (tmp_path / "b/c").rename(tmp_path / "e")
+        assert swept() == ["b", "b/c", "b/c/d", "e", "e/d"]
+        assert swept() == []
+
+    def test_a_note_that_becomes_a_link_or_a_folder(self, tmp_path: Path, swept: Callable[[], list[str]]) -> None:
+        (tmp_path / "a/one.md").rename(tmp_path / "b/one.md")
+        (tmp_path / "a/one.md").symlink_to("../b/one.md")
+        assert swept() == ["a", "b"]
+        assert swept() == []
+        note(tmp_path, "b/one.md", "longer text")
+        assert swept() == ["a", "b"]
+        (tmp_path / "b/one.md").unlink()
+        note(tmp_path, "b/one.md/inner.md")
+        assert swept() == ["a", "a/one.md", "b", "b/one.md"]
+        assert swept() == []
+
+    def test_a_linked_folder(self, tmp_path: Path, swept: Callable[[], list[str]]) -> None:
+        (tmp_path / "a/link").symlink_to("../b/c")
+        assert swept() == ["a/link"]
+        note(tmp_path, "b/c/three.md", "changed")
+        assert swept() == ["a/link", "b/c"]
+        (tmp_path / "a/link").unlink()
+        assert swept() == ["a/link"]
+
+    def test_a_hidden_folder_stays_hidden(self, tmp_path: Path, swept: Callable[[], list[str]]) -> None:
+        note(tmp_path, "b/.trash/old.md")
+        note(tmp_path, "b/.draft.md")
+        assert swept() == []
