@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.protocol import commands
-from gateway.protocol.admission import AccessRules, Admitted, Refused, judge
+from gateway.protocol.admission import AccessRules, Admitted, Refused, folders_today, judge
+from gateway.protocol.answers import Question
 from gateway.protocol.commands import Command, Help, Ignore, Info, Note, Search, Stop
 from gateway.protocol.limits import LIMIT_KIND, Backlog, OverLimit, QuestionCounter, QuestionLimits, SeenPackets
 from gateway.protocol.messages import IncomingText, RadioInfo
@@ -97,6 +98,10 @@ class Intake:
         if isinstance(command, Note) and not admitted.may_write:
             return "note-not-allowed"
         return "same-again" if self._is_repeat(admitted, command, now) else None
+
+    def folders_today(self, question: Question) -> tuple[str, ...] | None:
+        """What the asker may see by the rules of this run, which may be stricter than those the question came under."""
+        return folders_today(question.node, question.key, question.channel, self._rules)
 
     def accepted(self, node: int, text: str, number: int, now: float) -> None:
         """The question was taken under this number."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TypeVar
 
 from gateway.clock import Clock
@@ -26,6 +27,8 @@ log = logging.getLogger("meshseek.service")
 Step = TypeVar("Step", bound="Ask | Say | Silence")
 
 BUG = Silence(True, "bug")
+ACCESS_CHANGED = "access-changed"
+"""Why a question of before a restart is not answered: the configuration was made stricter meanwhile."""
 
 ASKED_LIMIT = 200
 """Questions waiting for the desk; beyond it the oldest has failed."""
@@ -60,12 +63,27 @@ class Questions:
     def __len__(self) -> int:
         return len(self._pending)
 
+    def may_still_have(self, answering: Iterable[Question]) -> set[int]:
+        """Of these questions, whose answers are under way, those whose askers may see as much as then."""
+        kept: set[int] = set()
+        for question in answering:
+            self._delivery.open_question(question, stored=True)
+            if self._intake.folders_today(question) in (question.folders, ()):
+                kept.add(question.number)
+            else:
+                self._end(question.number, "failed", ACCESS_CHANGED)
+        return kept
+
     def restore(self, owed: Owed, now: float) -> None:
-        """Ask again what the last run did not get to answer."""
+        """Ask again what the last run did not get to answer, for whoever may still ask."""
         self._next_number = owed.next_number
         for question in owed.questions:
             self._delivery.open_question(question, stored=True)
-            self._begin(question, commands.parse(question.text), now)
+            folders = self._intake.folders_today(question)
+            if folders is None:
+                self._end(question.number, "failed", ACCESS_CHANGED)
+            else:
+                self._begin(replace(question, folders=folders), commands.parse(question.text), now)
 
     def on_text(self, text: IncomingText, radio: RadioInfo, now: float) -> None:
         verdict = self._intake.judge(text, radio, now)

@@ -18,7 +18,7 @@ from gateway.delivery import Delivery
 from gateway.desk import Desk
 from gateway.dialogue import Dialogue
 from gateway.intake import Intake
-from gateway.protocol.admission import AccessRules, PrivacyRules, check_channels
+from gateway.protocol.admission import AccessRules, PrivacyRules, check_channels, open_channels
 from gateway.protocol.airtime import TRANSMISSIONS
 from gateway.protocol.answers import Question
 from gateway.protocol.budget import AirtimeBudget, AirtimeRules, minutes_to_wait
@@ -148,9 +148,8 @@ class Service:
         for attempt, transmissions in owed.attempts:
             count = TRANSMISSIONS if transmissions is None else transmissions
             self.budget.restore(attempt.node, attempt.seconds * count, min(attempt.sent_at, now))
-        for question in owed.answering:
-            self._delivery.open_question(question, stored=True)
-        self.outbox.restore(owed.answers, owed.in_flight(), now)
+        kept = self._questions.may_still_have(owed.answering)
+        self.outbox.restore([a for a in owed.answers if a.question in kept], owed.in_flight(), now)
         self._questions.restore(owed, now)
         log.info("event=started owed_questions=%d owed_answers=%d", len(owed.questions), len(owed.answers))
 
@@ -314,6 +313,7 @@ class Service:
         self._info = info
         self._check_channels(info)
         self.outbox.own_node = info.node
+        self.outbox.channels = open_channels(self._rules.access, info)
         self.budget.lora = info.lora
         self._intake.backlog.begin(now, self._clock.wall())
         self._board.note_link(True, now, "")

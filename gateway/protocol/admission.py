@@ -269,6 +269,27 @@ def _words_or_reason(text: IncomingText, prefix: str | None) -> str | RefusalRea
     return words or RefusalReason.EMPTY
 
 
+def folders_today(node: int, key: bytes | None, channel: int | None, rules: AccessRules) -> tuple[str, ...] | None:
+    """What an asker who was admitted under earlier rules may see under these; None: nothing, not even an answer."""
+    if channel is not None:
+        return rules.shared_folders if rules.channels and rules.channel_reply == "channel" else None
+    if key is None:
+        return None
+    handheld = _handheld_or_none(node, key, rules)
+    if handheld is not None:
+        return handheld.folders
+    is_known = any(h.node == node or h.key == key for h in rules.handhelds)
+    return rules.shared_folders if rules.open and not is_known else None
+
+
+def open_channels(rules: AccessRules, radio: RadioInfo) -> frozenset[int]:
+    """Indices of the channels on which answers may be given to all their members."""
+    if rules.channel_reply != "channel":
+        return frozenset()
+    named = (channel for channel in radio.channels if channel.name and channel.name in rules.channels)
+    return frozenset(channel.index for channel in named if not _why_not_private(channel, radio))
+
+
 def check_channels(rules: AccessRules, radio: RadioInfo) -> tuple[str, ...]:
     """Why the gateway must not start with these channels on this radio; empty when all is well."""
     troubles: list[str] = []

@@ -21,12 +21,10 @@ from gateway.protocol.budget import AirtimeBudget
 from gateway.protocol.flights import Flight, Flights, was_sent
 from gateway.protocol.messages import BROADCAST, DeliveryReport, QueueStatus, SendFailed
 from gateway.protocol.packets import mark_again
-from gateway.protocol.routing_errors import SILENCE, Action, Row, reason_of_res, row_for
+from gateway.protocol.routing_errors import SILENCE, Action, Row, reason_of_res, row_for, stumble_wait
 
 TEXT_GAP_SECONDS = 2.5  # firmware drops a text < 2 s after the last, and reads ours up to 0.25 s late (measured)
 TRIES = 2  # hand-overs of one part before its answer is parked; each is up to 3 transmissions
-STUMBLE_SECONDS = 2.0  # first wait after a hand-over that the radio did not take; doubles, up to:
-LONGEST_STUMBLE = 120.0
 RESULT_GRACE = 5.0  # a refused hand-over is also told by a routing packet, which says more exactly why (measured 6 ms)
 RESUME_RESTS = (0.0, 600.0, 3600.0, 3 * 3600.0, 6 * 3600.0)
 """Seconds that an answer stays parked at least, the first time, the second, and so on; after the last it has failed. A
@@ -60,6 +58,8 @@ class Outbox:
         self.paused_until = float("-inf")
         """Nothing is sent before."""
         self.own_node = 0
+        self.channels: frozenset[int] | None = None
+        """Where answers for all to read may be sent, by what the radio said last; None: it has said nothing."""
         self.strangers = 0
         """Results for packets we never sent."""
 
@@ -188,7 +188,7 @@ class Outbox:
 
     def poll(self, now: float) -> tuple[list[Change], float]:
         """What to do now, and when to look again if nothing happens before."""
-        changes = [*self._overdue(now), *self._give_up_old(now)]
+        changes = [*self._overdue(now), *self._give_up_old(now), *self._leave_channels()]
         send = self._next(now)
         if send is not None:
             changes.append(send)
@@ -210,6 +210,14 @@ class Outbox:
             if answer.stage is not Stage.FLYING and now - answer.asked_at > self._rules.keep_parked_seconds
         ]
         return [self._finish(answer, Stage.FAILED, f"too-old:{answer.reason or 'not-sent'}") for answer in old]
+
+    def _leave_channels(self) -> list[Change]:
+        """A channel may have lost its secret key, or its place in the radio, since it was asked on."""
+        if self.channels is None:
+            return []
+        on_others = [a for a in self._answers.values() if not a.direct and a.channel not in self.channels]
+        idle = [answer for answer in on_others if answer.stage is not Stage.FLYING]
+        return [self._finish(answer, Stage.FAILED, "channel-not-private") for answer in idle]
 
     def _make_room(self, now: float) -> list[Change]:
         changes: list[Change] = []
@@ -324,7 +332,7 @@ class Outbox:
         if row.action in (Action.LATER, Action.PAUSE):
             # Not transmitted: it does not count, and is not marked as sent before.
             first_time = answer.tries <= 1
-            wait = 0.0 if row.action is Action.PAUSE else max(row.wait, _stumble_wait(answer.stumbles))
+            wait = 0.0 if row.action is Action.PAUSE else max(row.wait, stumble_wait(answer.stumbles))
             return self._wait(
                 answer,
                 reason,
@@ -349,7 +357,7 @@ class Outbox:
         again = self._wait(
             answer,
             reason,
-            now + _stumble_wait(answer.stumbles),
+            now + stumble_wait(answer.stumbles),
             tries=answer.tries - 1,
             stumbles=answer.stumbles + 1,
             sent_before=not surely_not,
@@ -390,7 +398,3 @@ class Outbox:
         while (packet_id := self._new_packet_id()) == 0 or self._flights.attempt_or_none(packet_id):
             pass
         return packet_id
-
-
-def _stumble_wait(stumbles: int) -> float:
-    return float(min(STUMBLE_SECONDS * 2 ** min(stumbles, 8), LONGEST_STUMBLE))

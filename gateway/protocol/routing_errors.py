@@ -42,6 +42,9 @@ _REPEAT_AFTER = 20.0  # a real ACK was measured up to 0.3 s after MAX_RETRANSMIT
 _KEYS_AFTER = 45.0  # the node info exchange takes a few packets on a shared channel (30 to 60 s)
 _DUTY_PAUSE = 600.0  # when the radio does not say how many minutes; it measures over the last hour
 
+_STUMBLE_SECONDS = 2.0  # first wait after a hand-over that the radio did not take; doubles, up to:
+_LONGEST_STUMBLE = 120.0
+
 _OURS = "this is a fault of meshseek, please report it"
 
 TABLE: dict[str, Row] = {
@@ -103,3 +106,8 @@ def reason_of_res(res: int) -> str:
     PKI_FAILED; a routing packet tells that one apart at once, so it is waited for.
     """
     return _BY_RES.get(res, f"RES_{res}")
+
+
+def stumble_wait(stumbles: int) -> float:
+    """Seconds to wait before the next try, when so many hand-overs in a row were not taken before the last one."""
+    return float(min(_STUMBLE_SECONDS * 2 ** min(stumbles, 8), _LONGEST_STUMBLE))

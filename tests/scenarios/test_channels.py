@@ -98,3 +98,17 @@ def test_on_a_channel_nobody_goes_on_with_what_was_said_to_a_handheld(world: Wor
     asking.say("m", world.node.number)
     assert world.run_until(lambda: world.fates().get(3) == "delivered", 120)
     assert "diary" in [seen.text for seen in asking.seen if seen.direct][-1]
+
+
+def test_an_answer_for_a_channel_that_turned_public_meanwhile_is_not_sent(world: World) -> None:
+    world.rules = replace(world.rules, access=replace(world.rules.access, channel_reply="channel"))
+    restart_with(world, (PUBLIC, FAMILY), ("Family",))
+    asking, other = world.handhelds
+    world.desk.seconds = 30.0
+    asking.say_on_channel("?diary", 1)
+    assert world.run_until(lambda: world.desk.requests != [], 60)
+    set_channels(world, (PUBLIC, Channel("Family")))
+    world.node.reboot(announce=True)
+    world.run(120)
+    assert [seen.text for seen in other.seen if seen.sender == world.node.number] == []
+    assert world.reasons() == {1: "channel-not-private"}

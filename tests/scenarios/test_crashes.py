@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scenarios.world import GATEWAY, START, World, answers_to, assert_sound
 
+from gateway.protocol.requests import SearchRequest
 from gateway.store import FILE_NAME, Store
 
 HOUR = 3600.0
@@ -118,6 +120,39 @@ def _rows(world: World, sql: str) -> list[tuple[object, ...]]:
         return connection.execute(sql).fetchall()
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("folders", [None, ("Public",)])
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_restart_with_stricter_access_says_nothing_more(
+    tmp_path: Path, folders: tuple[str, ...] | None, answered: bool
+) -> None:
+    """The handheld was removed, or may see less: what it asked before is answered by the rules of today."""
+    world = World(tmp_path)
+    asker = world.handhelds[0]
+    world.desk.seconds = 2.0 if answered else None
+    world.run(2)
+    asker.say("diary", GATEWAY)
+    assert world.run_until(lambda: world.fates().get(1) == "asked", 30)
+    world.mesh.isolate(asker.number)
+    world.run(85)
+    assert world.fates() == {1: "parked" if answered else "asked"}
+    world.kill()
+    rules = world.rules.access.handhelds
+    world.allow([replace(handheld, folders=folders) for handheld in rules if folders])
+    world.desk.seconds = 0.05
+    world.boot()
+    world.mesh.rejoin(asker.number)
+    asker.node.announce()
+    world.run(300)
+    if folders and not answered:
+        assert [request.scope.folders for request in world.desk.requests if isinstance(request, SearchRequest)] == [
+            folders
+        ]
+        assert world.fates() == {1: "delivered"}
+    else:
+        assert answers_to(asker) == []
+        assert world.reasons() == {1: "access-changed"}
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR])
