@@ -31,6 +31,7 @@ RULES = LinkRules(
     backoff_most_seconds=0.2,
     poll_seconds=0.02,
     write_pause_seconds=0.01,
+    text_gap_seconds=0.0,
 )
 LIMIT = 120.0
 """Mesh seconds that anything may take."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from gateway.protocol.outbox import TEXT_GAP_SECONDS
+
 MAX_UNCONFIRMED = 64
 """Hand-overs whose QueueStatus is awaited; the firmware's queue holds 16."""
 
@@ -41,6 +43,8 @@ class LinkRules:
     """Longest time that the port may take no byte."""
     write_pause_seconds: float = 0.1
     """The library's own pause after a write, for boards with a slow serial bridge."""
+    text_gap_seconds: float = TEXT_GAP_SECONDS
+    """Between two texts, from when the radio has the first: a slow port may hold it back after its hand-over."""
     heartbeat_seconds: float = 300.0
     """The firmware forgets a serial client that is silent for 15 minutes."""
     backoff_first_seconds: float = 1.0

@@ -59,6 +59,7 @@ class Session:
         self._job: Job | None = None
         self._job_since = 0.0
         self._handing = 0
+        self._text_due = 0.0
         self._free: int | None = None
         self._asked_at = 0.0
         self._pulse = Pulse(rules, time.monotonic())
@@ -217,18 +218,24 @@ class Session:
                 self._job_failed(job, error)
             with self._lock:
                 self._job = None
+                if job.packet_id:
+                    self._text_due = time.monotonic() + self._rules.text_gap_seconds
                 if job.packet_id == self._handing:
                     self._handing = 0
 
     def _next_job(self) -> Job | None:
+        """A text goes before the chores, but not sooner than the radio takes it. None when it is over."""
         with self._lock:
-            while not self._jobs and self._gate is not Gate.SHUT:
-                self._lock.wait()
-            if self._gate is Gate.SHUT:
-                return None
-            self._job = self._jobs.popleft()
-            self._job_since = time.monotonic()
-            return self._job
+            while self._gate is not Gate.SHUT:
+                now = time.monotonic()
+                ready = [job for job in self._jobs if not job.packet_id or now >= self._text_due]
+                if ready:
+                    self._job = max(ready, key=lambda job: job.packet_id != 0)
+                    self._jobs.remove(self._job)
+                    self._job_since = now
+                    return self._job
+                self._lock.wait(self._text_due - now if self._jobs else None)
+            return None
 
     def _job_failed(self, job: Job, error: BaseException) -> None:
         reason = str(error) if isinstance(error, LinkProblem) else f"writing to the radio failed ({error!r})"

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from radio_bench import Listener, until
@@ -36,6 +37,7 @@ RULES = LinkRules(
     close_seconds=0.3,
     queue_status_seconds=5,
     handover_seconds=0.2,
+    text_gap_seconds=0.15,
     backoff_first_seconds=0.02,
     backoff_most_seconds=0.05,
     poll_seconds=0.01,
@@ -346,3 +348,51 @@ def test_a_session_that_is_not_up_takes_nothing() -> None:
     session = Session(RULES, Listener(), nothing)
     with pytest.raises(RadioUnavailable):
         session.send(PACKET)
+
+
+def test_a_text_goes_before_the_chores(bench: Bench) -> None:
+    done: list[str] = []
+
+    def prepare(link: FakeLink) -> None:
+        def favor(node: int) -> None:
+            done.append("favorite")
+            time.sleep(0.05)
+
+        link.set_favorite = favor  # type: ignore[method-assign]
+        link.on_send = lambda: done.append("text")
+
+    bench.prepare = prepare
+    bench.start()
+    bench.heard.wait_up()
+    bench.supervisor.protect(tuple(range(10, 20)))
+    bench.supervisor.send(PACKET)
+    until(lambda: done.count("favorite") == 10)
+    assert done.index("text") <= 2
+
+
+def test_texts_keep_their_distance_though_the_port_is_slow(bench: Bench) -> None:
+    """The radio drops, without a word, a text that it gets within 2 s of the last."""
+    taken: list[float] = []
+
+    def take_slowly() -> None:
+        if not taken:
+            time.sleep(0.1)
+        taken.append(time.monotonic())
+
+    bench.prepare = lambda link: setattr(link, "on_send", take_slowly)
+    bench.start()
+    bench.heard.wait_up()
+    bench.supervisor.send(PACKET)
+    until(lambda: len(taken) == 1)
+    until(lambda: sent(bench, replace(PACKET, packet_id=8)))
+    until(lambda: len(taken) == 2)
+    assert taken[1] - taken[0] >= RULES.text_gap_seconds
+
+
+def sent(bench: Bench, packet: OutgoingPacket) -> bool:
+    """Whether the packet was taken for hand-over."""
+    try:
+        bench.supervisor.send(packet)
+    except RadioUnavailable:
+        return False
+    return True

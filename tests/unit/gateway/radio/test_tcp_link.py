@@ -26,6 +26,7 @@ RULES = LinkRules(
     queue_status_seconds=2,
     write_seconds=0.3,
     write_pause_seconds=0,
+    text_gap_seconds=0,
     backoff_first_seconds=0.05,
     backoff_most_seconds=0.2,
     poll_seconds=0.02,
