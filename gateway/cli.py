@@ -28,9 +28,11 @@ def run(arguments: Sequence[str]) -> int:
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         return _unknown_command(arguments[0])
     try:
-        options = parser.parse_args(arguments)
+        options, unknown = parser.parse_known_args(arguments)
     except argparse.ArgumentError as error:
         return _complain(str(error))
+    if unknown:
+        return _unknown_option(unknown[0], options)
     if options.command is None:
         parser.print_help()
         return WRONG_USE
@@ -58,8 +60,11 @@ def _guarded(command: Callable[[argparse.Namespace], int], options: argparse.Nam
 
 
 def _complain(message: str, code: int = WRONG_USE) -> int:
-    for line in message.splitlines():
-        sys.stderr.write(f"meshseek: {line}\n")
+    try:
+        for line in message.splitlines():
+            sys.stderr.write(f"meshseek: {line}\n")
+    except OSError:
+        return code  # Nobody listens; the exit code still tells.
     return code
 
 
@@ -69,6 +74,19 @@ def _unknown_command(word: str) -> int:
     near = difflib.get_close_matches(word, COMMANDS, n=1, cutoff=0.5)
     hint = f"did you mean `meshseek {near[0]}`?" if near else "the commands are: " + ", ".join(COMMANDS)
     return _complain(f"there is no command {word[:40]!r}; {hint}")
+
+
+def _unknown_option(word: str, options: argparse.Namespace) -> int:
+    import difflib
+    import re
+
+    program = f"meshseek {options.command}" if options.command else "meshseek"
+    if not word.startswith("-"):
+        return _complain(f"`{program}` does not take {word[:40]!r}; `{program} --help` says what it takes")
+    known = re.findall("--[a-z-]+", options.usage())
+    near = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.5)
+    hint = f"did you mean `{near[0]}`?" if near else "its options are: " + ", ".join(known)
+    return _complain(f"`{program}` has no option {word[:40]!r}; {hint}")
 
 
 def _search(arguments: Sequence[str]) -> int:
@@ -151,13 +169,14 @@ def _status(options: argparse.Namespace) -> int:
 def _config_path(options: argparse.Namespace) -> str:
     """The config named or found; raises UsageError when there is none."""
     from gateway.errors import UsageError
-    from gateway.places import find_config, user_config
+    from gateway.places import SYSTEM_CONFIG, find_config, user_config
 
     if options.config:
         return str(options.config)
     found = find_config()
     if found is None:
-        raise UsageError(f"no config found: looked for {user_config()}; make one with `meshseek init`")
+        looked_for = f"{user_config()} and {SYSTEM_CONFIG}"
+        raise UsageError(f"no config found: looked for {looked_for}; make one with `meshseek init`")
     return str(found)
 
 
@@ -186,9 +205,11 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 answered, 1 nothing found, 2 wrong use or config, 3 the outside world failed.",
     )
     parser.add_argument("--version", action="version", version=f"meshseek {VERSION}")
+    parser.set_defaults(usage=parser.format_usage)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (summary, needs, _function) in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        command.set_defaults(usage=command.format_usage)
         if needs == "config":
             command.add_argument(
                 "--config", metavar="FILE", help="the config file (default: where `meshseek init` writes)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -96,3 +97,46 @@ with contextlib.redirect_stdout(io.StringIO()):
 
 def test_help_imports_no_radio_library() -> None:
     assert "meshtastic" not in _imported("from gateway.cli import build_parser\nbuild_parser().format_help()")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["status", "--jsn"], "`meshseek status` has no option '--jsn'; did you mean `--json`?"),
+        (["doctor", "--xyzzy"], "`meshseek doctor` has no option '--xyzzy'; its options are: --config, --json"),
+        (["status", "now"], "`meshseek status` does not take 'now'"),
+        (["--jsn"], "`meshseek` has no option '--jsn'"),
+    ],
+)
+def test_an_option_that_is_none_is_one_line_with_the_nearest(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1
+
+
+DESK = [["--help"], ["status"], ["doctor", "--json"], ["search", "--vault", "VAULT", "tape"], ["search"], ["serch"]]
+
+
+@pytest.mark.parametrize("redirection", [">&-", ">/dev/full", "2>/dev/full", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("arguments", DESK, ids=" ".join)
+def test_whatever_the_shell_does_to_the_streams_there_is_no_traceback(
+    arguments: list[str], redirection: str, tmp_path: Path
+) -> None:
+    (tmp_path / "VAULT").mkdir()
+    (tmp_path / "VAULT" / "tape.md").write_text("The tape is in the drawer.\n")
+    program = f"{sys.executable} -m gateway {' '.join(arguments)}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{program} {redirection}"],
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in {0, 1, 2, 3}
+    assert "Traceback" not in done.stderr
+    if done.returncode == 3 and redirection == ">/dev/full":
+        assert done.stderr == "meshseek: the output cannot be written: No space left on device\n"
