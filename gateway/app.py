@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
 import os
 import signal
@@ -30,6 +31,8 @@ from gateway.store import Store, StoreTrouble, open_store
 from search_core import SearchCore
 
 log = logging.getLogger("meshseek.app")
+
+LOCK_NAME = "serving.lock"
 
 
 def serve(config_path: str) -> int:
@@ -63,7 +66,9 @@ def running_gateway(config: Config, radio: Radio, heartbeat: Callable[[], None])
     Raises GatewayError when the state directory cannot be used.
     """
     with ExitStack() as stack:
-        store = _store(config.state_directory or state_directory())
+        directory = config.state_directory or state_directory()
+        stack.enter_context(alone_in(directory))
+        store = _store(directory)
         stack.callback(store.close)
         clock = SteadyClock(not_before=float(store.fact("last_now") or 0))
 
@@ -114,6 +119,33 @@ def redact_of(config: Config) -> Callable[[str], str]:
 
 def field_notes_or_none(config: Config) -> FieldNotes | None:
     return FieldNotes(str(config.vault.path), config.notes_inbox) if config.notes_inbox else None
+
+
+@contextlib.contextmanager
+def alone_in(directory: Path) -> Iterator[None]:
+    """One gateway per state directory: two would each answer what the other owes. Raises GatewayError.
+
+    The system lifts the lock of a process that dies.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError:  # What that means is the store's to say: it goes on in memory, or gives up.
+        yield
+        return
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise GatewayError(
+                f"{directory}: another meshseek is running with this state directory; stop it, or give this one "
+                "its own with [state] directory"
+            ) from error
+        except OSError:  # A file system without locks.
+            log.warning("event=no_lock directory=%s effect=%r", directory, "a second meshseek here is not noticed")
+        yield
+    finally:
+        os.close(lock)
 
 
 def _store(directory: Path) -> Store:

@@ -132,3 +132,17 @@ def test_a_question_that_came_while_it_was_killed_is_answered_by_the_next_run(ho
         assert "jet is blocked" in home.answers(1, timeout=50)[0]
         assert stop(process, signal.SIGTERM) == 0
     assert len(home.handheld.seen) == 1
+
+
+def test_a_second_gateway_on_the_same_state_is_refused(home: Home) -> None:
+    """Each would answer what the other owes."""
+    with running(home) as process:
+        second = home.serve()
+        assert second.wait(timeout=20) not in (0, -signal.SIGKILL)
+        assert process.poll() is None
+        assert stop(process, signal.SIGTERM) == 0
+    log = home.log.read_text()
+    assert "another meshseek is running with this state directory" in log
+    assert "Traceback" not in log
+    with running(home) as process:
+        assert stop(process, signal.SIGTERM) == 0
