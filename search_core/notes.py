@@ -77,7 +77,7 @@ class Hit(dict[str, "str | float"]):
         return self._cut(max_bytes) if self._cut is not None else ""
 
     def passages(self, max_bytes: int, count: int) -> list[str]:
-        """Up to `count` excerpts such as `cut` gives that do not overlap, of `max_bytes` bytes each, best first; pure."""
+        """Up to `count` excerpts such as `cut` gives, of `max_bytes` bytes each, apart from each other, best first."""
         if self._windows is not None:
             return self._windows(max_bytes, count)
         best = self.cut(max_bytes)

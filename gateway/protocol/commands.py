@@ -103,7 +103,7 @@ _FOLDER_WORD = re.compile(r'(?<!\S)(-?)in:(?=[\w"])', re.IGNORECASE)
 
 _PART = re.compile(r"\*?([1-9][0-9]{0,3})/([1-9][0-9]{0,3}) ")
 _PART_BYTES = 60  # shorter than any part but the last, longer than a question that begins with a fraction
-_HITS = re.compile(r"\*?[1-9] [^\n]+\n(?:[^\n]*\n)*[1-9]/[1-9]\+?(?: m)?(?: ~[^\n]*)?\Z")
+_HITS = re.compile(r"\*?[1-9] [^\n]+\n(?:[^\n]*\n)*[1-9]/[1-9]\+?(?: m)?(?: [~-][^\n]*)?\Z")
 _TAPBACK = re.compile(r"(?:liked|loved|disliked|laughed at|emphasized|questioned) \"", re.IGNORECASE)
 _REACTION = re.compile(
     "[\U0001f600-\U0001f64f\U0001f910-\U0001f92f\U0001f970-\U0001f97a"  # faces

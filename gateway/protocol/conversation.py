@@ -15,7 +15,17 @@ from gateway.protocol.commands import END, Command, Help, Info, More, Note, Open
 from gateway.protocol.inert import for_air
 from gateway.protocol.packets import mark_again, split
 from gateway.protocol.replies import Asker, Redact, Reply, ReplyKind, Status
-from gateway.protocol.reply_text import MOST_LISTED, MOST_NUMBERED, Frame, Page, first_page, list_page, passage_page
+from gateway.protocol.reply_text import (
+    MOST_LISTED,
+    MOST_NUMBERED,
+    Frame,
+    Page,
+    aside,
+    first_page,
+    list_page,
+    passage_page,
+    short_rules,
+)
 from gateway.protocol.requests import (
     InfoRequest,
     NoteRequest,
@@ -52,6 +62,8 @@ def plan(command: Command, session: Session, asker: Asker, now: float) -> Reques
             return _plan_open(number, session, asker)
         case Repeat(part):
             return _plan_repeat(part, session, asker)
+        case Stop():
+            return _said(sentences.stopped(_goes_on(session)), "stop", asker.budget)
     return _plan_alone(command, asker)
 
 
@@ -66,21 +78,28 @@ def _plan_alone(command: Command, asker: Asker) -> Request | Reply | None:
             return _said(sentences.HELP, "help", asker.budget)
         case Ping():
             return _said(sentences.pong(asker), "ping", asker.budget)
-        case Stop():
-            return _said(sentences.STOPPED, "stop", asker.budget)
     return None
+
+
+def _goes_on(session: Session) -> bool:
+    """Whether ``more`` has something to send."""
+    return _is_reading(session) or session.shown < len(session.hits) or session.passage_follows
+
+
+def _is_reading(session: Session) -> bool:
+    return session.place is not None and session.place.next_part < session.place.parts
 
 
 def _plan_more(session: Session, asker: Asker) -> Request | Reply:
     """What is being read goes on first; after its end, the hits do."""
     place = session.place
-    if place is not None and place.next_part < place.parts:
+    if place is not None and _is_reading(session):
         return ReadRequest(place.path, session.query, asker.scope)
-    if session.shown < len(session.hits) or session.passage_follows:
+    if _goes_on(session):
         return SearchRequest(session.query, asker.scope)
     if place is not None:
-        return _said(sentences.end_of_note(place.parts), "hint", asker.budget)
-    return _said(sentences.NO_HITS_LEFT if session.hits else sentences.NO_SEARCH, "hint", asker.budget)
+        return _said(sentences.end_of_note(place.parts, len(session.hits)), "hint", asker.budget)
+    return _said(sentences.no_hits_left(len(session.hits)), "hint", asker.budget)
 
 
 def _plan_open(number: int, session: Session, asker: Asker) -> Request | Reply:
@@ -153,12 +172,11 @@ def _found(command: Command, session: Session, answer: Answer, budget: int, reda
     fresh = [hit for hit in answer.hits if hit.path not in seen][: MOST_NUMBERED - len(seen)]
     if not fresh and not seen:
         return _said(sentences.nothing(session.query, answer, budget, redact), "none", budget), session
-    aside = next((near.suggestion for near in answer.near if near.suggestion), "")
-    frame = Frame(budget, len(seen) + len(fresh), answer.total, redact, aside)
+    frame = Frame(budget, len(seen) + len(fresh), answer.total, redact, aside(answer.near))
     pages = _pages(command, session, answer, fresh, frame)
     session = replace(session, hits=seen + tuple(hit.path for hit in fresh), passage_follows=False, place=None)
     if not pages:
-        return _said(sentences.NO_HITS_LEFT, "hint", budget), session
+        return _said(sentences.no_hits_left(len(session.hits)), "hint", budget), session
     parts = tuple(page.text for page in pages)
     return Reply(parts, "hits"), replace(
         session,
@@ -202,7 +220,7 @@ def _read(command: Command, session: Session, reading: Reading, budget: int, red
         return _said(sentences.EMPTY_NOTE, "hint", budget), session
     chosen = _chosen(command, session, first, len(parts))
     if not chosen:
-        return _said(_beyond(command, len(parts)), "hint", budget), session
+        return _said(_beyond(command, len(parts), len(session.hits)), "hint", budget), session
     follows = max(chosen[-1] + 1, place.next_part if place and isinstance(command, Repeat) else 0)
     after = Place(reading.path, reading.digest, min(follows, len(parts)), len(parts), budget, changed)
     sent = tuple((number + 1, parts[number]) for number in chosen)
@@ -221,7 +239,7 @@ def _as_sent(reading: Reading, redact: Redact) -> tuple[str, int]:
 
 
 def _compact(text: str) -> str:
-    return _WIDE_GAPS.sub("  ", _BLANK_LINES.sub("\n", for_air(text)))
+    return _WIDE_GAPS.sub("  ", _BLANK_LINES.sub("\n", short_rules(for_air(text))))
 
 
 def _chosen(command: Command, session: Session, first: int, count: int) -> range:
@@ -235,7 +253,7 @@ def _chosen(command: Command, session: Session, first: int, count: int) -> range
     return range(first, first + 1)
 
 
-def _beyond(command: Command, count: int) -> str:
+def _beyond(command: Command, count: int, hits: int) -> str:
     if isinstance(command, Repeat) and command.part:
         return sentences.no_such_part(command.part, count)
-    return sentences.end_of_note(count)
+    return sentences.end_of_note(count, hits)

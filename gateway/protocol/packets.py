@@ -33,6 +33,9 @@ _SPACE = re.compile(r"\s+")
 # A nicer cut may leave this share of a part empty; each part costs its airtime whatever is in it.
 _CUTS = ((_PARAGRAPH, 0.7), (_SENTENCE, 0.8), (_SPACE, 0.5))
 _FREE_CUTS = ((_PARAGRAPH, 0.5), (_SENTENCE, 0.5))  # when the number of parts stays the same
+_LIST_NUMBER = re.compile(r"(?:\A|\n)\s*[0-9]{1,3}[.)]\s+\Z")  # goes with its item
+_LAST_HEADING = re.compile(r"\n[^\W\d_a-z][^\n·|=(){};$.!?:,…]{2,40}\n\Z")
+_HEADING_LEAST = 0.6  # of a part, before a heading that is left to the next one
 _NEAR_END_PARTS = 8
 _TYPICAL_FILL = 0.95
 _TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"  # of skin
@@ -151,13 +154,20 @@ def _cut(text: str, place: int, stop: int, room: int, end: int) -> int:
     plain = _nice(ahead, reach, _CUTS) or reach
     nicer = _nice(ahead, reach, _FREE_CUTS) or plain
     same = _parts_left(text, place + nicer, room, end) == _parts_left(text, place + plain, room, end)
-    return place + (nicer if same else plain)
+    return place + _before_heading(ahead, nicer if same else plain)
+
+
+def _before_heading(ahead: str, cut: int) -> int:
+    """A heading goes with what it stands over; the same cut when the part does not end with one."""
+    found = _LAST_HEADING.search(ahead, 0, cut)
+    return found.start() + 1 if found and found.start() >= _HEADING_LEAST * cut else cut
 
 
 def _nice(ahead: str, reach: int, cuts: tuple[tuple[re.Pattern[str], float], ...]) -> int:
     """The last cut of the first kind that leaves little empty; 0 when there is none."""
     for pattern, least in cuts:
-        found = [at for match in pattern.finditer(ahead, 0, reach) if _may_cut(ahead, at := match.end())]
+        ends = (match.end() for match in pattern.finditer(ahead, 0, reach))
+        found = [at for at in ends if _may_cut(ahead, at) and not _LIST_NUMBER.search(ahead, 0, at)]
         if found and byte_length(ahead[: found[-1]]) >= least * byte_length(ahead[:reach]):
             return found[-1]
     return 0

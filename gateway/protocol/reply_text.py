@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gateway.protocol.replies import Redact, one_line
 from search_core.graphemes import byte_length, clip
-from search_core.notes import Hit
+from search_core.notes import Hit, NearWord
 
 TIED = 0.95
 """Share of the best score from which on a hit is as good as the best."""
@@ -33,13 +33,18 @@ _LEAST_EXCERPT = 24  # bytes; less than this says nothing, the name alone says m
 _PATH_SHARE = 3  # a path may take one part in three of its hit's bytes
 _PATH_BYTES = 28  # what a path may take at most when its name alone is shorter
 _NAME_BYTES = 48  # a longer file name is clipped in any case
-_ASIDE_BYTES = 20
+_ASIDE_BYTES = 24
+_ENDING = re.compile(r"(?<=..)(?:ies|es|s|ed|ing|y|e)\Z")
+_LONG_RULE = re.compile(r"([-=_*~#.·─━═])\1{3,}")
 _GENERIC = frozenset({"index", "readme", "_index", "untitled", "notes", "todo"})
 _ELLIPSIS = "…"
 _CUT_SECRET = re.compile(r"(?:[0-9](?:[ -]?[0-9]){7,}|(?=[A-Za-z+/_=-]{0,200}[0-9])[A-Za-z0-9+/_=-]{12,200})[ -]?…\Z")
 """At the end of a cut passage: eight digits (of a card), or twelve letters and digits (of a key)."""
 
 _SEPARATORS = ":.–—·|-"
+_WORD = re.compile(r"\w+")
+_LITTLE_WORDS = frozenset(("a", "an", "the", "of", "to", "in", "on", "for", "and", "with", "by", "from", "at", "how"))
+"""No news after a title without them."""
 
 
 class Frame(NamedTuple):
@@ -53,12 +58,31 @@ class Frame(NamedTuple):
     """How many notes match at all."""
     redact: Redact = str
     aside: str = ""
-    """A word to add to the footer: what a misspelt one was taken for."""
+    """What to add to the footer (`aside`)."""
 
     def footer(self, last: int, *, more: bool) -> str:
         plus = "+" if self.total > self.numbered else ""
         aside = clip(one_line(self.redact(self.aside)), _ASIDE_BYTES)
-        return f"{last}/{self.numbered}{plus}{' m' if more else ''}{' ~' if aside else ''}{aside}"
+        return f"{last}/{self.numbered}{plus}{' m' if more else ''}{' ' if aside else ''}{aside}"
+
+
+def aside(near: Sequence[NearWord]) -> str:
+    """``~snorkel`` for a word that was taken instead of a misspelt one, ``-ford`` for one that no note has.
+
+    Another ending of the same word is nothing to tell. As many as fit.
+    """
+    told = ""
+    for word in near:
+        taken = word.suggestion if word.notes else ""
+        piece = f"~{taken}" if taken else f"-{word.word}"
+        longer = f"{told} {piece}".lstrip()
+        if not _is_same_word(word.word, taken) and byte_length(longer) <= _ASIDE_BYTES:
+            told = longer
+    return told
+
+
+def _is_same_word(typed: str, taken: str) -> bool:
+    return _ENDING.sub("", typed.casefold()) == _ENDING.sub("", taken.casefold())
 
 
 class Page(NamedTuple):
@@ -70,15 +94,30 @@ class Page(NamedTuple):
 
 
 def first_page(hits: Sequence[Hit], frame: Frame) -> Page:
-    """The best hit, or the two best when they are level. `hits` is not empty, best first."""
+    """The best hit, and the second when it is level or the best leaves room. `hits` is not empty, best first."""
     tied = 1
     while tied < min(len(hits), MOST_TIED) and hits[tied].score >= TIED * hits[0].score:
         tied += 1
     page = list_page(hits[:tied], 0, frame)
-    if tied == 1 and _is_clear(hits) and passage_page(hits[0], frame):
+    if tied > 1:
+        return page
+    if not _is_clear(hits):
+        return _with_second(page, hits, frame)
+    if passage_page(hits[0], frame):
         text = page.text.rpartition("\n")[0] + "\n" + frame.footer(1, more=True)
         return Page(text, 1, passage_follows=True)
     return page
+
+
+def _with_second(page: Page, hits: Sequence[Hit], frame: Frame) -> Page:
+    """The second hit in what the best one leaves unused, when that is enough to say something."""
+    shown, _, _ = page.text.rpartition("\n")
+    name = paths([frame.redact(hit.path) for hit in hits[:2]], frame.budget // _PATH_SHARE)[1]
+    footer = frame.footer(2, more=frame.numbered > 2)
+    head = f"{shown}\n2 {name}: "
+    room = frame.budget - byte_length(head) - 1 - byte_length(footer)
+    text = excerpt(hits[1], room, frame.redact) if room >= _LEAST_EXCERPT else ""
+    return Page(f"{head}{text}\n{footer}", 2) if text else page
 
 
 def _is_clear(hits: Sequence[Hit]) -> bool:
@@ -135,17 +174,29 @@ def excerpt(hit: Hit, room: int, redact: Redact = str) -> str:
 
 def _shown(passage: str, redact: Redact) -> str:
     """A passage without blank lines and secrets, nor the beginning of one that was cut and so is not recognised."""
-    text = "\n".join(line for raw in redact(passage).split("\n") if (line := one_line(raw)))
+    text = "\n".join(line for raw in redact(passage).split("\n") if (line := one_line(short_rules(raw))))
     return text if redact is str else _CUT_SECRET.sub(_ELLIPSIS, text)
+
+
+def short_rules(text: str) -> str:
+    """A line drawn with characters (``+--------+``) says as much with three of them."""
+    return _LONG_RULE.sub(r"\1\1\1", text)
 
 
 def _after_title(text: str, hit: Hit) -> str:
     """What follows a title that stands apart (``Stove: …``); empty when it is part of the sentence."""
     title = one_line(hit.basename.removesuffix(".md"))
     rest = text[len(title) :].lstrip()
-    if not title or text[: len(title)].casefold() != title.casefold() or rest[:1] not in _SEPARATORS:
-        return ""
-    return rest.lstrip(_SEPARATORS + " ")
+    if title and text[: len(title)].casefold() == title.casefold() and rest[:1] in _SEPARATORS:
+        return rest.lstrip(_SEPARATORS + " ")
+    heading, _, rest = text.partition(": ")
+    return rest.lstrip() if _says_no_more(heading, title) else ""
+
+
+def _says_no_more(heading: str, title: str) -> bool:
+    """Whether a heading is the title in other order or with little words between (``Tape backup of nas2``)."""
+    said = set(_WORD.findall(heading.casefold())) - _LITTLE_WORDS
+    return bool(said) and said <= set(_WORD.findall(title.casefold()))
 
 
 def paths(full: Sequence[str], room: int = _NAME_BYTES) -> list[str]:

@@ -12,9 +12,7 @@ HELP = (
     MARK + "words: search. 1-9: read that hit. m: more, m 3: three parts. r 2: part 2 again. f WORDS: search as is. "
     'n TEXT: save a note. i: info. ping. stop. Also "a phrase" -without in:Folder'
 )
-STOPPED = MARK + "Stopped. m goes on."
 NO_SEARCH = MARK + "Nothing to go on with yet: send words to search."
-NO_HITS_LEFT = MARK + "No more hits. 1-9 reads one; other words may find more."
 NOTHING_SENT = MARK + "Nothing was sent to you yet that could be sent again."
 EMPTY_NOTE = MARK + "That note is empty."
 _TROUBLE = {
@@ -27,8 +25,21 @@ _FAILED_SAVE = "Not saved: the note file could not be written. Please send it ag
 _FAILED = "The search failed. Try again later."
 
 
-def end_of_note(parts: int) -> str:
-    return f"{MARK}That was the end ({parts}/{parts}). r 1 is its beginning, 1-9 reads another hit."
+def stopped(goes_on: bool) -> str:
+    return MARK + "Stopped." + " m goes on." * goes_on
+
+
+def no_hits_left(hits: int) -> str:
+    if not hits:
+        return NO_SEARCH
+    return f"{MARK}No more hits. {_range(hits)} reads {'it' if hits == 1 else 'one'}; other words may find more."
+
+
+def end_of_note(parts: int, hits: int) -> str:
+    """`hits` that can be read by number."""
+    again = "" if parts == 1 else " r 1 is its beginning."
+    others = "" if hits <= 1 else f" {_range(hits)} reads another hit."
+    return f"{MARK}That was the end ({parts}/{parts}).{again}{others}"
 
 
 def no_such_hit(number: int, hits: int) -> str:
@@ -90,7 +101,7 @@ def nothing(query: str, answer: Answer, budget: int, redact: Redact) -> str:
 
 def _near(near: NearWord, redact: Redact) -> str:
     word = clip(one_line(near.word), 40)
-    suggestion = clip(one_line(redact(near.suggestion)), 40)
+    suggestion = clip(one_line(redact(near.suggestion)), 40) if near.notes else ""
     return f'no "{word}"' + (f"; {suggestion}: {_counted(near.notes, 'note')}" if suggestion else "")
 
 

@@ -116,7 +116,7 @@ def test_more_gives_the_next_hits_until_there_are_none(world: World) -> None:
     assert world.text("m").startswith("3 Tent 3")
     assert world.text("M.").endswith("6/7 m")
     assert world.text("more").endswith("7/7")
-    assert world.text("next") == "» No more hits. 1-9 reads one; other words may find more."
+    assert world.text("next") == "» No more hits. 1-7 reads one; other words may find more."
 
 
 def test_more_after_a_clear_winner_first_shows_another_passage_of_it(world: World) -> None:
@@ -336,6 +336,8 @@ def test_ping_and_info_and_help_and_stop(world: World) -> None:
     assert world.text("ping") == "» pong: SNR 6.25 dB, RSSI -60 dBm, 2 hops"
     assert world.text("i") == ("» 7 notes, newest 10 min old, engine local, 3 to send, airtime left 34 s this hour")
     assert world.text("h").startswith("» words: search")
+    assert world.text("stop") == "» Stopped."
+    world.say("tent")
     assert world.text("stop") == "» Stopped. m goes on."
     bare = plan(parse("ping"), Session(), Asker(node=7, scope=Scope()), 0.0)
     assert bare == Reply(("» pong",), "ping")

@@ -46,7 +46,7 @@ def talks(text: str) -> Iterator[Talk]:
                 talk.notes[path] += line[2:].encode("latin-1", "backslashreplace").decode("unicode_escape") + "\n"
             elif line.startswith("near "):
                 _, word, suggestion, count = line.split(" ")
-                talk.near.append(NearWord(word, suggestion, int(count)))
+                talk.near.append(NearWord(word, suggestion.removeprefix("None"), int(count)))
             elif line:
                 talk.turns.append(line)
         yield talk
