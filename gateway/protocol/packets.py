@@ -154,7 +154,10 @@ def _cut(text: str, place: int, stop: int, room: int, end: int) -> int:
     plain = _nice(ahead, reach, _CUTS) or reach
     nicer = _nice(ahead, reach, _FREE_CUTS) or plain
     same = _parts_left(text, place + nicer, room, end) == _parts_left(text, place + plain, room, end)
-    return place + _before_heading(ahead, nicer if same else plain)
+    cut = nicer if same else plain
+    earlier = _before_heading(ahead, cut)
+    costs_a_part = 0 < _parts_left(text, place + cut, room, end) < _parts_left(text, place + earlier, room, end)
+    return place + (cut if costs_a_part else earlier)
 
 
 def _before_heading(ahead: str, cut: int) -> int:

@@ -337,8 +337,6 @@ def test_ping_and_info_and_help_and_stop(world: World) -> None:
     assert world.text("i") == ("» 7 notes, newest 10 min old, engine local, 3 to send, airtime left 34 s this hour")
     assert world.text("h").startswith("» words: search")
     assert world.text("stop") == "» Stopped."
-    world.say("tent")
-    assert world.text("stop") == "» Stopped. m goes on."
     bare = plan(parse("ping"), Session(), Asker(node=7, scope=Scope()), 0.0)
     assert bare == Reply(("» pong",), "ping")
 
