@@ -39,6 +39,7 @@ class Window:
         self._sum = 0.0
 
     def add(self, now: float, amount: float) -> None:
+        self.total(now)  # Nobody may ask for hours: what is too old goes when something comes.
         self.entries.append((now, amount))
         self._sum += amount
 

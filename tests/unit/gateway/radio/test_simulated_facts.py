@@ -11,6 +11,7 @@ from gateway.protocol.messages import ClientNotice, LoRaSettings, QueueStatus
 from gateway.radio.simulated.frames import Data, PkcSeal, Port, RadioSetup, frame_size
 from gateway.radio.simulated.mesh import Link, Mesh
 from gateway.radio.simulated.node import Node, introduce
+from gateway.radio.simulated.transmitter import Window
 
 
 @pytest.mark.parametrize(
@@ -482,6 +483,14 @@ def test_own_telemetry_comes_each_minute() -> None:
     assert metrics[0].channel_utilization > metrics[-1].channel_utilization == 0
     assert metrics[0].air_util_tx == pytest.approx(100 * 0.477 / 3600, rel=0.05)
     assert [item.uptime for item in metrics] == [60 * (number + 1) for number in range(10)]
+
+
+def test_what_was_heard_long_ago_is_forgotten_though_nobody_asks() -> None:
+    window = Window(60.0)
+    for second in range(1_000):
+        window.add(float(second), 0.5)
+    assert len(window.entries) == 60
+    assert window.total(999.0) == 30.0
 
 
 def test_the_duty_cycle_is_enforced_with_the_minutes_to_wait() -> None:
