@@ -103,11 +103,13 @@ def _search_defaults(arguments: Sequence[str]) -> Defaults:
     """A vault named on the command line or in the environment is not the config's: neither is what it leaves out."""
     import os
 
-    from gateway.places import SYSTEM_CONFIG, find_config
     from search_core.cli import Defaults
 
-    named = any(a == "--vault" or a.startswith("--vault=") for a in arguments) or os.environ.get("OBSIDIAN_VAULT_PATH")
-    path = None if named else find_config()
+    if any(a == "--vault" or a.startswith("--vault=") for a in arguments) or os.environ.get("OBSIDIAN_VAULT_PATH"):
+        return Defaults(program="meshseek search")
+    from gateway.places import SYSTEM_CONFIG, find_config
+
+    path = find_config()
     if path is None or (path == SYSTEM_CONFIG and not os.access(path, os.R_OK)):  # A service's is not everybody's.
         return Defaults(program="meshseek search")
     from gateway.search_defaults import load_search_defaults

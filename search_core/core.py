@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 from search_core.errors import NoteGone, VaultMissing, WrongUse
 from search_core.index import Index
 from search_core.local import LocalResult, folders_of, local_search
+from search_core.log_once import log_once
 from search_core.notes import EVERYTHING, Answer, Hit, Reading, Scope, VaultInfo
 from search_core.query import ParsedQuery, parse
-from search_core.vault import Unread, Vault, log_once
+from search_core.vault import Unread, Vault
 
 if TYPE_CHECKING:
     from search_core.expand import Unit

@@ -47,7 +47,7 @@ LINE_COST = 40  # characters that a block counts for besides its own
 AFTER_CHARS = 400  # how much after a promising block is looked into as well
 
 _WORDY = re.compile("[A-Za-z0-9]")
-_DIGIT = re.compile(r"\d")
+_DIGIT = LazyPattern(r"\d")
 _LIST_NUMBER_CHARS = 3  # of "1. " before an item, which answers no question
 _CLAUSE = LazyPattern(r"[,;:(—–，；：、][\s\"“]*")
 _EXPLAINED = LazyPattern(
@@ -126,7 +126,7 @@ class _Sight:
                 break
         if (found or (self.hits and segment.kind == TABLE)) and not self.digit:
             after = _LIST_NUMBER_CHARS if segment.kind == ITEM and not begin else begin
-            self.digit = _DIGIT.search(segment.text, after, begin + self.room) is not None
+            self.digit = _DIGIT.now.search(segment.text, after, begin + self.room) is not None
         self.code = self.code or (segment.kind == CODE and self.room > CODE_ROOM)
         self.room -= segment.byte_offset(begin, len(segment.text)) + 1
 

@@ -44,7 +44,7 @@ _INITIAL = LazyPattern(r"(?<![^\W_])[^\W\d_]")
 _OPENS_SPELLING = LazyPattern(r"[\"'”»]?\s?(?:\(|[—–:=·]|(?:is|means|stands for)\b)\s?[\"'“«]?", re.I)
 _SPELLED_CHARS = 80  # how far an abbreviation's long form may reach
 
-_ASKS_NUMBER = re.compile(
+_ASKS_NUMBER = LazyPattern(
     r"\bhow (?:many|much|long|often|far|big|large|high|fast|old|wide|deep|heavy|hot|cold)\b"
     r"|\bwhen\b|\bwhat (?:time|year|age)\b"
     r"|\b(?:port|ports|max|maximum|min|minimum|limit|size|default|number|count|year|date"
@@ -55,7 +55,7 @@ _ASKS_NUMBER = re.compile(
     r"|\bcuant[oa]s?\b|\bcuando\b|\bquant[io]\b"
     r"|\bскольк|\bкогда\b|多少|几|多久|多长|什么时候|何时|いくつ|いつ|몇"
 )
-_ASKS_MEANING = re.compile(
+_ASKS_MEANING = LazyPattern(
     r"^(?:what(?: is|'s| are| does)|who is|define)\b|\b(?:mean|means|meaning|stand for|stands for|definition)\b"
     r"|^was (?:ist|bedeutet)\b|^qu'est|\bsignifie\b|\bsignifica\b|^что такое\b|是什么|什么是|とは"
 )
@@ -68,8 +68,8 @@ class Matcher:
         self.weights = [unit.weight for unit in units]
         parts_of = _written_together(units)
         folded = fold(query)
-        self.asks_number = _ASKS_NUMBER.search(folded) is not None
-        self.asks_meaning = _ASKS_MEANING.search(folded) is not None
+        self.asks_number = _ASKS_NUMBER.now.search(folded) is not None
+        self.asks_meaning = _ASKS_MEANING.now.search(folded) is not None
         self._words: dict[str, list[tuple[int, float]]] = {}
         self._phrases: dict[str, list[tuple[list[str], int, float]]] = {}
         self._stems: dict[str, list[tuple[int, float]]] = {}

@@ -14,8 +14,8 @@ from search_core.lazy_pattern import LazyPattern
 _MARKED = re.compile(r"[`*_\[\]<>!\\&$=~|%]|://|\^")
 """Text without any of these is plain already."""
 
-_KEPT = re.compile("\x00([0-9]{1,9})\x00")
-_TICKS = re.compile("`+")
+_KEPT = LazyPattern("\x00([0-9]{1,9})\x00")
+_TICKS = LazyPattern("`+")
 _ESCAPED = LazyPattern(r"\\([!-/:-@\[-`{-~])")
 _AUTOLINK = LazyPattern(r"<((?:https?|ftp|mailto):[^<>\s]{1,500}|[^<>\s@]{1,64}@[^<>\s@]{1,200}\.[a-z]{2,12})>", re.I)
 _URL = LazyPattern(r"\bhttps?://[^\s<>\"\x00|]{1,2000}", re.I)
@@ -59,7 +59,7 @@ _BRACE = LazyPattern("[{}>]")
 _COMPONENT_CHARS = 3000  # the longest opening tag of an MDX component that is taken for one
 _MDX_COMMENT = LazyPattern(r"\{/\*[^*]{0,500}\*/\}")
 _ENTITY = LazyPattern(r"&(?:#[0-9]{1,7}|#x[0-9a-fA-F]{1,6}|[A-Za-z]{2,31});")
-_EMPHASIS = re.compile(r"\*{1,3}|_{1,3}|~~|==")
+_EMPHASIS = LazyPattern(r"\*{1,3}|_{1,3}|~~|==")
 _MATH = LazyPattern(r"\$\$?(?=[^\s$])([^$\n\x00]{0,300}[^\s$])\$\$?(?![0-9A-Za-z])")
 _SPACE = re.compile(r"\s+")
 
@@ -77,7 +77,7 @@ def plain_inline(raw: str) -> str:
     kept: list[str] = []
     text = _without_marks(_protect(raw.replace("\x00", ""), kept), kept)
     if kept:
-        text = _KEPT.sub(lambda match: _restore(match[1], kept), text)
+        text = _KEPT.now.sub(lambda match: _restore(match[1], kept), text)
     return _SPACE.sub(" ", text).strip()
 
 
@@ -105,7 +105,7 @@ def _protect(text: str, kept: list[str]) -> str:
 def _code_spans(text: str, keep: object) -> str:
     """A run of back-ticks opens a span when a run of the same length follows; the next such run closes it."""
     assert callable(keep)
-    runs = [match.span() for match in _TICKS.finditer(text)]
+    runs = [match.span() for match in _TICKS.now.finditer(text)]
     places: dict[int, list[int]] = {}
     for start, end in runs:
         places.setdefault(end - start, []).append(start)
@@ -224,7 +224,7 @@ def _without_emphasis(text: str) -> str:
     """Pairs of emphasis marks out; single ones, ``snake_case``, ``2*3*4`` and ``*.md`` stay."""
     drop: list[tuple[int, int]] = []
     opened: dict[str, tuple[int, int]] = {}
-    for match in _EMPHASIS.finditer(text):
+    for match in _EMPHASIS.now.finditer(text):
         start, end = match.span()
         before, after = text[start - 1 : start], text[end : end + 1]
         mark = match[0]

@@ -48,8 +48,8 @@ class Line(NamedTuple):
 _FENCE = LazyPattern(r"[ \t]{0,12}(?:>[ \t]?){0,4}[ \t]{0,12}(`{3,}|~{3,})([^`]*)$")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)(.*)$", re.S)
 _SETEXT = LazyPattern(r" {0,3}(=+|-+)[ \t]*$")
-_RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
-_ITEM = re.compile(r"([ \t]{0,40})([-*+•]|[0-9]{1,9}[.)])(?:[ \t]+|$)(?:\[([ xX/-])\][ \t]+)?")
+_RULE = LazyPattern(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_ITEM = LazyPattern(r"([ \t]{0,40})([-*+•]|[0-9]{1,9}[.)])(?:[ \t]+|$)(?:\[([ xX/-])\][ \t]+)?")
 _BARE_MARK = LazyPattern(r"(?:-|[0-9]{1,9}[.)])(?: \[[ x]\])?")
 _QUOTE = LazyPattern(r"(?:[ \t]{0,3}>[ \t]?){1,8}")
 _CALLOUT = LazyPattern(r"\[!([\w-]{1,30})\][+-]?[ \t]*")
@@ -239,13 +239,13 @@ class _Reader:
         return True
 
     def _rule(self, line: str) -> bool:
-        if not _RULE.match(line):
+        if not _RULE.now.match(line):
             return False
         self._flush()
         return True
 
     def _item(self, line: str) -> bool:
-        match = _ITEM.match(line)
+        match = _ITEM.now.match(line)
         if not match or (
             match[2][0].isdigit() and self.paragraph and self.paragraph_kind == TEXT and match[2][:-1] != "1"
         ):

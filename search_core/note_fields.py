@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from search_core.lazy_pattern import LazyPattern
 from search_core.terms import extra_words, fold, spaced, words
 
-_FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.M | re.S)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.M)
-_SETEXT = re.compile(r"^(\S.*)\n(?:===+|---+)[ \t]*$", re.M)
-_TAG = re.compile(r"(?<!\S)#([^\W\d][\w/-]*|\d+[^\W\d][\w/-]*)")
-_KEY = re.compile(r"^([^\s:#-][^:\n]*?)[ \t]*:(?:[ \t]+(.*))?$")
-_EMBEDDED = re.compile(r"[A-Za-z0-9+/]{200,}={0,2}|(?:^[A-Za-z0-9+/]{60,}={0,2}\n){4,}", re.M)
+_FENCED = LazyPattern(r"^(```|~~~).*?(?:^\1|\Z)", re.M | re.S)
+_HEADING = LazyPattern(r"^#{1,6}[ \t]+(\S.*)$", re.M)
+_SETEXT = LazyPattern(r"^(\S.*)\n(?:===+|---+)[ \t]*$", re.M)
+_TAG = LazyPattern(r"(?<!\S)#([^\W\d][\w/-]*|\d+[^\W\d][\w/-]*)")
+_KEY = LazyPattern(r"^([^\s:#-][^:\n]*?)[ \t]*:(?:[ \t]+(.*))?$")
+_EMBEDDED = LazyPattern(r"[A-Za-z0-9+/]{200,}={0,2}|(?:^[A-Za-z0-9+/]{60,}={0,2}\n){4,}", re.M)
 """Base64: nobody asks for it, and its random letters match every prefix."""
 _FRONT_MATTER_LINES = 200
 _TRUE = frozenset(("true", "yes", "on", "y", "1"))
@@ -50,12 +51,12 @@ def fields_of(stem: str, text: str, path: str = "") -> Fields:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = front_matter(text)
     if len(text) > 5_000 or "base64" in text:
-        text = _EMBEDDED.sub(" ", text)
-    prose = _FENCED.sub("\n", text) if "```" in text or "~~~" in text else text
-    headings = _HEADING.findall(prose)
+        text = _EMBEDDED.now.sub(" ", text)
+    prose = _FENCED.now.sub("\n", text) if "```" in text or "~~~" in text else text
+    headings = _HEADING.now.findall(prose)
     if "\n==" in prose or "\n--" in prose:
-        headings += _SETEXT.findall(prose)
-    tags = front.tags + (_TAG.findall(prose) if "#" in prose else [])
+        headings += _SETEXT.now.findall(prose)
+    tags = front.tags + (_TAG.now.findall(prose) if "#" in prose else [])
     folded = fold(text)
     found = words(folded)
     return Fields(
@@ -81,7 +82,7 @@ def front_matter(text: str) -> FrontMatter:
     for line in text.split("\n", _FRONT_MATTER_LINES)[1:_FRONT_MATTER_LINES]:
         if line.startswith(("---", "...")):
             break
-        match = _KEY.match(line)
+        match = _KEY.now.match(line)
         if match:
             key = fold(match[1].strip("\"'"))
             _take(found, key, match[2] or "")

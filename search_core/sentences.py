@@ -17,7 +17,7 @@ _ABBREVIATION = LazyPattern(
     r"|z\.b|d\.h|u\.a|usw|bzw|ggf|evtl|vgl|abb|art|sog|p\.ex|т\.е|т\.д|т\.п|напр|см|др|стр|рис",
     re.I,
 )
-_LAST_WORD = re.compile(r"(?:[^\W\d_][\w.-]{0,11})$")
+_LAST_WORD = LazyPattern(r"(?:[^\W\d_][\w.-]{0,11})$")
 _WORD_REACH = 14  # characters to look back for an abbreviation
 
 
@@ -46,7 +46,7 @@ def _goes_on(text: str, dot: int, end: int) -> bool:
     before = text[max(0, dot - _WORD_REACH) : dot]
     if end - dot > 1:
         return False
-    word = _LAST_WORD.search(before)
+    word = _LAST_WORD.now.search(before)
     if word:
         return (len(word[0]) == 1 and word[0].isupper() and dot > 1) or bool(_ABBREVIATION.now.fullmatch(word[0]))
     return before.isdigit() and len(before) <= 2
