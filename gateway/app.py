@@ -175,6 +175,8 @@ def note(config_path: str, text: str) -> int:
     field_notes = field_notes_or_none(config)
     if field_notes is None:
         raise UsageError(f"{config.file}: notes.inbox is not set; name the note to append to")
+    if not text.strip():
+        raise UsageError("there is nothing to write down")
     sender = os.environ.get("USER", "") or "home"
     outcome = field_notes.append(text, sender, time.time(), 0)
     if not isinstance(outcome, Saved):

@@ -86,13 +86,15 @@ def _parse(file: Path) -> dict[str, Any]:
         with file.open("rb") as stream:
             text = stream.read(MAX_CONFIG_BYTES + 1)
     except OSError as error:
-        raise ConfigError(str(file), [Problem("file", "", f"cannot be read: {error.strerror}")]) from error
+        raise ConfigError(str(file), [Problem("", "", f"cannot be read: {error.strerror}")]) from error
     if len(text) > MAX_CONFIG_BYTES:
-        raise ConfigError(str(file), [Problem("file", "", "is over 1 MB, which no config is")])
+        raise ConfigError(str(file), [Problem("", "", "is over 1 MB, which no config is")])
     try:
         return tomllib.loads(text.decode("utf-8"))
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(str(file), [Problem("file", "", f"is not UTF-8 text that TOML allows: {error}")]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(file), [Problem("", "", f"is no text in UTF-8 (byte {error.start + 1})")]) from error
+    except RecursionError as error:
+        raise ConfigError(str(file), [Problem("", "", "is nested deeper than any config")]) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(str(file), [Problem("TOML", "", f"{error}; texts stand in quotes")]) from error
 

@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from gateway.config import Config, RadioConfig, VaultConfig
 from gateway.demo_screen import Screen, Turn
 from gateway.errors import GatewayError, UsageError
 from gateway.protocol.admission import AccessRules, Handheld
+from gateway.protocol.commands import Ignore, parse
 from gateway.protocol.messages import LoRaSettings
 from gateway.radio.devices import RadioTarget
 from gateway.radio.meshtastic_radio import MeshtasticRadio
@@ -41,8 +43,12 @@ LINK_SECONDS = 30.0
 """Real seconds until the gateway must be connected."""
 ANSWER_SECONDS = 180.0
 """Mesh time that an answer may take; at the loss of 0.9 many do not come."""
-QUIET_SECONDS = 2.0
-"""Mesh time after the last packet in which a further part would have begun."""
+QUIET_SECONDS = 8.0
+"""Mesh time without a packet after which nothing more is waited for; a lost acknowledgement is repeated sooner."""
+TAIL_SECONDS = 0.6
+"""Mesh time in which the radios acknowledge the acknowledgements, once the gateway has nothing left to do."""
+SILENT_SECONDS = 12.0
+"""Real seconds after which a gateway that has nothing to send will not answer: a repeated question, say."""
 WAIT_STEP_SECONDS = 0.1
 MAX_QUESTION_BYTES = 200
 """What the official apps let their owner type."""
@@ -56,31 +62,45 @@ class Demo:
     mesh: Mesh
     handheld: SimulatedHandheld
     interrupted: threading.Event
+    at_rest: threading.Event
+    """Set while the gateway owes nobody anything: all that it sent was acknowledged."""
 
-    def ask(self, question: str) -> Turn:
-        """Send the question; returns when the answer is there and acknowledged, or the time is over."""
+    def ask(self, question: str, screen: Screen) -> Turn:
+        """Send the question and show what comes; returns when all is acknowledged, or the time is over."""
         sent, seen_before, frames_before = self.pty.call(lambda: self._say(question))
-        self._wait(lambda: self._is_over(sent, seen_before))
-        return self.pty.call(lambda: Turn.of(self.mesh, self.handheld, sent, seen_before, frames_before))
+        screen.asked(sent)
+        asked_at, shown, is_over = time.monotonic(), 0, False
+        while not is_over:
+            if self.interrupted.is_set():
+                raise KeyboardInterrupt
+            is_over = self.pty.wait_for(
+                lambda: self._is_over(sent, seen_before, time.monotonic() - asked_at), timeout=WAIT_STEP_SECONDS
+            )
+            seen = self.pty.call(lambda: tuple(self.handheld.seen[seen_before:]))
+            for answer in seen[shown:]:
+                screen.answered(sent, answer)
+            shown = len(seen)
+        acknowledged = self.at_rest.is_set()
+        return self.pty.call(
+            lambda: Turn.of(self.mesh, self.handheld, sent, seen_before, frames_before, acknowledged=acknowledged)
+        )
 
     def _say(self, question: str) -> tuple[Sent, int, int]:
         seen, frames = len(self.handheld.seen), len(self.mesh.log)
         return self.handheld.say(question, GATEWAY_NODE), seen, frames
 
-    def _is_over(self, sent: Sent, seen_before: int) -> bool:
-        """An answer has come and the air is quiet, or nothing can come any more."""
+    def _is_over(self, sent: Sent, seen_before: int, waited: float) -> bool:
+        """All that was to come has come and is acknowledged, or nothing can come any more."""
         now = self.mesh.now
         if now - sent.at > ANSWER_SECONDS or (sent.tick == "failed" and now - (sent.settled_at or now) > QUIET_SECONDS):
             return True
-        answered = len(self.handheld.seen) > seen_before
-        return answered and now - self.mesh.log[-1].end > QUIET_SECONDS
-
-    def _wait(self, is_over: object) -> None:
-        assert callable(is_over)
-        while not self.interrupted.is_set():
-            if self.pty.wait_for(is_over, timeout=WAIT_STEP_SECONDS):
-                return
-        raise KeyboardInterrupt
+        if sent.tick == "sent" or not self.mesh.log:
+            return False
+        quiet = now - self.mesh.log[-1].end
+        if len(self.handheld.seen) > seen_before:
+            return quiet > (TAIL_SECONDS if self.at_rest.is_set() else QUIET_SECONDS)
+        unanswered = isinstance(parse(sent.text), Ignore) or waited > SILENT_SECONDS
+        return unanswered and self.at_rest.is_set() and quiet > TAIL_SECONDS
 
 
 def run_demo(question: str | None, *, vault: str | None, loss: float, seed: int, speed: float) -> int:
@@ -105,20 +125,20 @@ def run_demo(question: str | None, *, vault: str | None, loss: float, seed: int,
 
 
 def _one_exchange(demo: Demo, screen: Screen, question: str) -> int:
-    turn = demo.ask(_fit(question))
-    screen.show(turn)
+    turn = demo.ask(_fit(question), screen)
+    screen.sum_up(turn)
     return 0 if turn.answers else 3
 
 
 def _prompt(demo: Demo, screen: Screen) -> int:
     screen.hint()
     for question in screen.questions():
-        screen.show(demo.ask(_fit(question)))
+        screen.sum_up(demo.ask(_fit(question), screen))
     return 0
 
 
 def _fit(question: str) -> str:
-    return question.encode()[:MAX_QUESTION_BYTES].decode("utf-8", "ignore")
+    return question.encode("utf-8", "replace")[:MAX_QUESTION_BYTES].decode("utf-8", "ignore")
 
 
 @contextlib.contextmanager
@@ -133,8 +153,8 @@ def _running_demo(folder: Path, link: Link, seed: int, speed: float, interrupted
         introduce(node, handheld.node)
         pty = stack.enter_context(PtyRadio(mesh, node, link=str(directory / "radio"), speed=speed))
         config = _config(folder, directory, pty.path, handheld)
-        _run_gateway(stack, config, interrupted)
-        yield Demo(pty, mesh, handheld, interrupted)
+        at_rest = _run_gateway(stack, config, interrupted)
+        yield Demo(pty, mesh, handheld, interrupted, at_rest)
 
 
 def _config(folder: Path, directory: Path, device: str, handheld: SimulatedHandheld) -> Config:
@@ -149,11 +169,23 @@ def _config(folder: Path, directory: Path, device: str, handheld: SimulatedHandh
     )
 
 
-def _run_gateway(stack: ExitStack, config: Config, interrupted: threading.Event) -> None:
-    """Start the gateway on a thread of its own, as `serve` does on the main one, and wait for the link."""
-    linked, stop = threading.Event(), threading.Event()
+def _run_gateway(stack: ExitStack, config: Config, interrupted: threading.Event) -> threading.Event:
+    """Start the gateway on a thread of its own, as `serve` does on the main one, and wait for the link.
+
+    The event that comes back is set while the gateway has nothing to send and nothing to wait for.
+    """
+    linked, at_rest, stop = threading.Event(), threading.Event(), threading.Event()
     radio = MeshtasticRadio(config.radio.target)
-    service = stack.enter_context(running_gateway(config, radio, heartbeat=lambda: _note_link(radio, linked)))
+
+    def note_state() -> None:
+        if radio.state is LinkState.UP:
+            linked.set()
+        if any(service.outbox.answers()):
+            at_rest.clear()
+        else:
+            at_rest.set()
+
+    service = stack.enter_context(running_gateway(config, radio, heartbeat=note_state))
     thread = threading.Thread(target=service.run, args=(stop,), name="meshseek gateway")
     thread.start()
     stack.callback(thread.join)
@@ -165,11 +197,7 @@ def _run_gateway(stack: ExitStack, config: Config, interrupted: threading.Event)
             raise KeyboardInterrupt
         if waited > LINK_SECONDS:
             raise GatewayError("the gateway did not connect to the simulated radio; please report this")
-
-
-def _note_link(radio: MeshtasticRadio, linked: threading.Event) -> None:
-    if radio.state is LinkState.UP:
-        linked.set()
+    return at_rest
 
 
 @contextlib.contextmanager

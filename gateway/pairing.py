@@ -17,6 +17,7 @@ from gateway.protocol.inert import for_terminal
 from gateway.protocol.messages import NodeSeen, node_id, node_number
 
 DONE, NOTHING, WRONG_USE = 0, 1, 2
+MOST_TRIES = 3
 Ask = Callable[[str], str]
 Say = Callable[[str], None]
 
@@ -118,7 +119,13 @@ def run_pair(
     """
     configured = read_handhelds(config_path)
     found = candidates(nodes, refused, configured)
-    chosen = _choose(found, now, ask, say) if wish.node is None else _named(wish.node, wish.key, found, configured)
+    if wish.node is not None:
+        chosen: Candidate | None = _named(wish.node, wish.key, found, configured)
+    elif found:
+        chosen = _choose(found, now, ask, say)
+    else:
+        say(_nobody_to_choose(nodes, configured))
+        return NOTHING
     if chosen is None:
         return NOTHING
     if chosen.is_configured:
@@ -162,19 +169,29 @@ def _named(node: str, key: bytes | None, found: Sequence[Candidate], configured:
 
 
 def _choose(found: Sequence[Candidate], now: float, ask: Ask, say: Say) -> Candidate | None:
-    if not found:
-        say("no node to pair: send any text from the handheld to this radio, wait a minute and try again")
-        return None
     for number, candidate in enumerate(found, 1):
         say(f"{number:3}  {_line(candidate, now)}")
-    answer = _answer(ask, "Which one may ask? (its number, or nothing to stop) ")
-    if not answer:
-        return None
-    if not answer.isascii() or not answer.isdigit() or not 1 <= int(answer[:6]) <= len(found):
-        raise UsageError(f"{for_terminal(answer[:20])!r} is none of the numbers 1 to {len(found)}")
-    chosen = found[int(answer) - 1]
-    _key_of(chosen)
-    return chosen
+    wrong = ""
+    for _ in range(MOST_TRIES):
+        answer = _answer(ask, "Which one may ask? (its number, or nothing to stop) ")
+        if not answer:
+            return None
+        if answer.isascii() and answer.isdigit() and 1 <= int(answer[:6]) <= len(found):
+            chosen = found[int(answer) - 1]
+            _key_of(chosen)
+            return chosen
+        wrong = f"{for_terminal(answer[:20])!r} is none of the numbers 1 to {len(found)}"
+        say(wrong)
+    raise UsageError(wrong)
+
+
+def _nobody_to_choose(nodes: Sequence[NodeSeen], configured: Sequence[Handheld]) -> str:
+    met = {node.node for node in nodes}
+    known = ", ".join(f"{node_id(h.node)} {h.name}".strip() for h in configured if h.node in met)
+    again = "send any text from the handheld to this radio, wait a minute and try again"
+    if known:
+        return f"every node that the radio knows is let in already: {for_terminal(known)}. For another one, {again}"
+    return f"no node to pair: {again}"
 
 
 def _line(candidate: Candidate, now: float) -> str:

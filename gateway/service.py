@@ -38,7 +38,6 @@ from gateway.protocol.messages import (
     RadioInfo,
     RadioTelemetry,
     SendFailed,
-    node_id,
 )
 from gateway.protocol.outbox import DeliveryRules, Outbox
 from gateway.protocol.replies import Redact
@@ -275,7 +274,6 @@ class Service:
                 self._info = None
                 self._delivery.take(self.outbox.on_link(False, now), now)
                 self._board.note_link(False, now, for_log(reason))
-                log.warning("event=link_down why=%r", for_log(reason))
             case RadioTelemetry():
                 self._on_telemetry(event, now)
             case ClientNotice():
@@ -322,10 +320,7 @@ class Service:
         nodes = tuple(handheld.node for handheld in self._rules.access.handhelds)
         if nodes and self._rules.protect:
             self._delivery.later(lambda: self._radio.protect(nodes))
-        log.info(
-            "event=link_up node=%s region=%s preset=%s budget_s=%.0f",
-            *(node_id(info.node), info.lora.region, info.lora.preset or "custom", self.budget.hour_seconds()),
-        )
+        log.info("event=airtime_budget seconds_an_hour=%.0f", self.budget.hour_seconds())
 
     def _check_channels(self, info: RadioInfo) -> None:
         """A configured channel that is public must not be answered on. Found at the start it ends the gateway; found

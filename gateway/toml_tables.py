@@ -13,13 +13,17 @@ class Problem:
     """One mistake in a config file, in words that say what to do."""
 
     key: str
+    """Empty: the file as a whole."""
     found: str
     allowed: str
     outside: bool = False
     """The file is right, the world is not (a disk that is not mounted yet, say)."""
 
     def __str__(self) -> str:
-        return f"{self.key} = {self.found}: {self.allowed}" if self.found else f"{self.key}: {self.allowed}"
+        if not self.key:
+            return self.allowed
+        key = shown(self.key)[1:-1]
+        return f"{key} = {self.found}: {self.allowed}" if self.found else f"{key}: {self.allowed}"
 
 
 class ConfigError(Exception):

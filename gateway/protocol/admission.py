@@ -341,7 +341,7 @@ def explain(refused: Refused) -> str:
         return (
             f"ALARM: {who} asked with key {print_of}, but {fingerprint(refused.pinned)} is configured. If you reset "
             "or reflashed this handheld, compare the new key with the one in its app, then run "
-            f"meshseek pair --node {who}; if not, somebody uses its number"
+            f"meshseek pair --node '{who}'; if not, somebody uses its number"
         )
     return _EXPLANATIONS[refused.reason].format(who=who, key=print_of)
 
@@ -357,14 +357,14 @@ _EXPLANATIONS = {
     "both radios need firmware 2.5 or newer and each other's node info",
     RefusalReason.BAD_KEY: "a text from {who} came with an impossible key",
     RefusalReason.UNKNOWN_NODE: "{who} (key {key}) is not a configured handheld; to allow it: "
-    "meshseek pair --node {who}",
+    "meshseek pair --node '{who}'",
     RefusalReason.KEY_MISMATCH: "{who} asked with another key ({key}) than the configured one",
     RefusalReason.NUMBER_MISMATCH: "a configured key ({key}) was used under another number, {who}; if your handheld's "
-    "number has changed, remove its entry and run meshseek pair --node {who}",
+    "number has changed, remove its entry and run meshseek pair --node '{who}'",
     RefusalReason.CHANNEL_OFF: "a channel message from {who} was ignored: its channel is not in [access] channels",
     RefusalReason.CHANNEL_NOT_PRIVATE: "a channel message from {who} was ignored: the channel is not private",
     RefusalReason.CHANNEL_SENDER: "{who} asked on a channel but is not a configured handheld, so there is no key to "
-    "answer it with; to allow it: meshseek pair --node {who}",
+    "answer it with; to allow it: meshseek pair --node '{who}'",
     RefusalReason.NO_PREFIX: "a channel message from {who} does not begin with the prefix",
     RefusalReason.REACTION: "a reaction from {who} needs no answer",
     RefusalReason.NOT_TEXT: "a text from {who} is not valid UTF-8",

@@ -206,7 +206,7 @@ class Session:
         try:
             self._deliver(event)
         except Exception:  # noqa: BLE001  a listener's fault must not cost the connection
-            log.error("event=deliver-failed kind=%s", type(event).__name__)
+            log.error("event=deliver_failed kind=%s", type(event).__name__)
 
     # The sender thread.
 

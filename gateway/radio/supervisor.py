@@ -193,7 +193,7 @@ class Supervisor:
         self._is_told_down = False
         self._reasons.clear()
         log.info(
-            "event=link-up node=!%08x firmware=%s region=%s preset=%s outage_s=%.1f",
+            "event=link_up node=!%08x firmware=%s region=%s preset=%s outage_s=%.1f",
             info.node,
             printable(info.firmware, 40),
             info.lora.region,
@@ -203,7 +203,7 @@ class Supervisor:
         for one in advice(info):
             if one.kind not in self._advised:
                 self._advised.add(one.kind)
-                log.warning('event=radio-advice kind=%s text="%s"', one.kind, one.text)
+                log.warning('event=radio_advice kind=%s text="%s"', one.kind, one.text)
         session.chore("heartbeat", link.heartbeat)
         self._clock_set_at = None
         self._protect_now()
@@ -250,7 +250,7 @@ class Supervisor:
         self._machine.closed(time.monotonic())
         self._left_behind = [thread for thread in self._left_behind if thread.is_alive()]
         if not self._stop.is_set() and (not is_closed or len(self._left_behind) >= MAX_LEFT_BEHIND):
-            log.critical('event=link-stuck reason="%s" action=end-process', printable(reason))
+            log.critical('event=link_stuck reason="%s" action=end-process', printable(reason))
             self._fatal(f"the radio's port cannot be let go after: {reason}")
 
     def _let_go(self, link: Link) -> bool:
@@ -271,7 +271,7 @@ class Supervisor:
         self._is_told_down = True
         level = logging.DEBUG if reason in self._reasons else logging.WARNING
         self._reasons.add(reason)
-        log.log(level, 'event=link-down reason="%s" failures=%d', printable(reason, 600), self._machine.failures)
+        log.log(level, 'event=link_down reason="%s" failures=%d', printable(reason, 600), self._machine.failures)
 
 
 class _Step:

@@ -81,7 +81,7 @@ def read_text(file: Path) -> str | None:
 
 
 def write(file: Path, text: str) -> Path | None:
-    """Write the config in one step, for nobody else to read; returns an earlier one's copy. Raises GatewayError."""
+    """Write the config in one step, for nobody else to read; returns an earlier one's copy. Raises as `init` does."""
     backup = file.with_name(file.name + ".bak")
     try:
         file.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
@@ -89,6 +89,8 @@ def write(file: Path, text: str) -> Path | None:
         if before is not None:
             _replace(backup, before)
         _replace(file, text.encode())
+    except UnicodeEncodeError:
+        raise UsageError("the vault or the port has a name that is no UTF-8, which a config must be") from None
     except OSError as error:
         raise GatewayError(f"{file}: cannot be written ({error.strerror}); choose another with --config") from error
     return backup if before is not None else None

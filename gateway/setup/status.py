@@ -60,6 +60,8 @@ def _config_and_state(config_path: str | None) -> tuple[Config | None, Path]:
     try:
         config = examine_config(file)[0] if file is not None else None
     except ConfigError:
+        if config_path and file is not None and not file.exists():
+            raise
         config = None
     return config, state_directory_of(config, file)
 

@@ -159,7 +159,7 @@ def source() -> str:
 def test_what_the_log_says_of_a_trouble_is_what_it_says() -> None:
     words = source()
     quoted = [
-        said for row in symptoms() if re.search("link-down|status|hour", row) for said in re.findall(r'"([^"]+)"', row)
+        said for row in symptoms() if re.search("link_down|status|hour", row) for said in re.findall(r'"([^"]+)"', row)
     ]
     own = [said for said in quoted if said not in {"over-current", "disconnect"}]
     assert len(own) >= 5

@@ -41,6 +41,12 @@ def test_one_question_is_answered_from_the_demos_vault(tmp_path: Path) -> None:
     assert list(tmp_path.glob("meshseek-demo-*")) == []
 
 
+def test_bytes_that_are_no_text_are_sent_as_a_mark(tmp_path: Path) -> None:
+    result = ask(tmp_path, "--speed", "10", os.fsdecode(b"tape \xff backup"))
+    assert result.returncode == 0
+    assert result.stderr == ""
+
+
 def test_it_searches_the_users_own_vault(tmp_path: Path) -> None:
     vault = tmp_path / "own"
     vault.mkdir()

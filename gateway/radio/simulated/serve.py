@@ -53,7 +53,8 @@ def serve(
     try:
         radio.open()
     except OSError as error:
-        sys.stderr.write(f"cannot serve a radio at {link or 'a pseudo-terminal'}: {error}\n")
+        why = error.strerror or error
+        sys.stderr.write(f"meshseek: cannot serve a radio at {link or 'a pseudo-terminal'}: {why}\n")
         return EXIT_UNAVAILABLE
     try:
         with _stop_signals() as stopped:

@@ -126,6 +126,12 @@ def test_a_file_that_is_no_toml_is_one_line(tmp_path: Path, data: bytes) -> None
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_what_stands_in_the_file_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    lines = problems(tmp_path, '"\\u001b[2Jevil" = "\\u001b[2J"\n')
+    assert any("evil" in line for line in lines)
+    assert "\x1b" not in "\n".join(lines)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="gone"):
         load_config(tmp_path / "gone.toml")

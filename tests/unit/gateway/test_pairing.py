@@ -253,7 +253,19 @@ def test_anything_but_yes_changes_nothing(config: Path, answers: tuple[str, ...]
 @pytest.mark.parametrize("answer", ["0", "3", "x", "-1", "²", "9" * 5000, "\x1b"])
 def test_a_number_that_is_not_in_the_list_is_wrong_use(config: Path, answer: str) -> None:
     with pytest.raises(UsageError, match="1 to 2"):
-        pair(config, Owner(answer))
+        pair(config, Owner(answer, answer, answer))
+
+
+def test_a_slip_of_the_finger_is_asked_again(config: Path) -> None:
+    owner = Owner("22", "2", "y")
+    assert pair(config, owner) == DONE
+    assert "'22' is none of the numbers 1 to 2" in owner.said()
+
+
+def test_when_all_that_are_known_are_let_in_that_is_said(config: Path) -> None:
+    owner = Owner()
+    assert pair(config, owner, nodes=(NodeSeen(ANNA, "Whatever", key=OLD),)) == NOTHING
+    assert "let in already: !0000bb02 Anna. For another one, send any text" in owner.said()
 
 
 def test_a_changed_key_shows_both_fingerprints_and_wants_a_word(config: Path) -> None:

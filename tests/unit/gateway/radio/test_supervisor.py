@@ -159,7 +159,7 @@ def test_closing_that_hangs_ends_the_process(bench: Bench, caplog: pytest.LogCap
     bench.links[0].sink.lost("unplugged")
     until(lambda: bool(bench.fatal))
     assert "unplugged" in bench.fatal[0]
-    assert any("event=link-stuck" in record.getMessage() for record in caplog.records)
+    assert any("event=link_stuck" in record.getMessage() for record in caplog.records)
 
 
 def test_closing_that_hangs_while_stopping_does_not_hold_up_the_stop(bench: Bench) -> None:
@@ -247,10 +247,10 @@ def test_one_link_down_per_outage_and_one_warning_per_reason(bench: Bench, caplo
         time.sleep(0.1)
         bench.path = lambda: "/dev/fake"
         until(lambda: bench.supervisor.state is LinkState.UP)
-        until(lambda: any("event=link-up" in r.getMessage() for r in list(caplog.records)))
-    down = [r for r in caplog.records if "event=link-down" in r.getMessage()]
+        until(lambda: any("event=link_up" in r.getMessage() for r in list(caplog.records)))
+    down = [r for r in caplog.records if "event=link_down" in r.getMessage()]
     assert (len(bench.heard.of(LinkDown)), len(down)) == (1, 1)
-    up = next(r.getMessage() for r in caplog.records if "event=link-up" in r.getMessage())
+    up = next(r.getMessage() for r in caplog.records if "event=link_up" in r.getMessage())
     assert float(up.split("outage_s=")[1]) >= 0.1
 
 

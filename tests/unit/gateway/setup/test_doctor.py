@@ -245,7 +245,7 @@ def test_a_handheld_with_another_key_is_an_alarm(bench: Bench) -> None:
     assert fault.text.startswith("ALARM")
     assert fingerprint(b"o" * 32) in fault.text
     assert fingerprint(bench.handheld.key) in fault.text
-    assert f"meshseek pair --node {node_id(bench.handheld.number)}" in fault.remedy
+    assert f"meshseek pair --node '{node_id(bench.handheld.number)}'" in fault.remedy
 
 
 def test_an_open_gateway_is_said_to_be_open(bench: Bench) -> None:

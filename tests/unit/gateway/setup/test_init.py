@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import stat
 from pathlib import Path
 
@@ -88,6 +89,14 @@ def test_awkward_names_survive_the_writing(home: Path) -> None:
     file = home / "x.toml"
     file.write_text(init_config.filled(vault, "auto"))
     assert load_config(file).vault.path == vault
+
+
+def test_a_name_that_is_no_utf_8_is_said_before_anything_is_written(home: Path) -> None:
+    vault = home / os.fsdecode(b"notes-\xff")
+    vault.mkdir()
+    with pytest.raises(UsageError, match="no UTF-8"):
+        run("--config", str(home / "x.toml"), "--vault", str(vault), "--port", "auto", "--yes")
+    assert [path.name for path in home.iterdir() if path.name.startswith("x.toml")] == []
 
 
 def test_a_second_run_changes_nothing(bench: Bench) -> None:

@@ -32,6 +32,7 @@ from gateway.setup.status import as_object, status
 from gateway.setup.status_text import lines
 from gateway.status import NODES_LIMIT, Board, process_birth, radio_as_json, radio_from_json
 from gateway.store import FILE_NAME, Store
+from gateway.toml_tables import ConfigError
 
 NOW = 1_800_000_000.0
 KEY = bytes(range(32))
@@ -120,7 +121,7 @@ def test_a_running_gateway_is_told_with_all_its_figures(directory: Path) -> None
     assert "questions 2" in text
     assert "delivered after 7 s (hits, searched in 12 ms)" in text
     assert "1 time, last 1 min ago: !0bad0bad" in text
-    assert "meshseek pair --node !0bad0bad" in text
+    assert "meshseek pair --node '!0bad0bad'" in text
 
 
 def test_words_are_shown_only_when_asked_for_and_only_while_they_are_kept(directory: Path) -> None:
@@ -272,3 +273,8 @@ def test_a_services_files_are_found_by_everybody_but_read_by_its_user(
     finally:
         for name in ("etc", "lib"):
             (home / name).chmod(0o700)
+
+
+def test_a_config_that_was_named_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        status(str(tmp_path / "elsewhere.toml"))
