@@ -57,7 +57,7 @@ _ASKS_NUMBER = LazyPattern(
     r"|\bcuant[oa]s?\b|\bcuando\b|\bquant[io]\b"
     r"|\bскольк|\bкогда\b|多少|几|多久|多长|什么时候|何时|いくつ|いつ|몇"
 )
-_NUMBER_HINTS = (*_NUMBER_WORDS, "how ", "when", "wie ", "wann", "combien", "quan", "cuan")
+_NUMBER_HINTS = (*_NUMBER_WORDS, "how ", "when", "what ", "wie ", "wann", "combien", "quan", "cuan")
 """ASCII text with none of these does not ask for a number: most need no pattern compiled, which takes 2 ms."""
 _ASKS_MEANING = LazyPattern(
     r"^(?:what(?: is|'s| are| does)|who is|define)\b|\b(?:mean|means|meaning|stand for|stands for|definition)\b"
