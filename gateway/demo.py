@@ -134,6 +134,8 @@ def _prompt(demo: Demo, screen: Screen) -> int:
     screen.hint()
     for question in screen.questions():
         screen.sum_up(demo.ask(_fit(question), screen))
+        if demo.interrupted.is_set():  # between the answer and the prompt
+            raise KeyboardInterrupt
     return 0
 
 

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
-import textwrap
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
 
 from gateway.protocol.inert import for_terminal
 from gateway.radio.simulated.handheld import Handheld, Seen, Sent
 from gateway.radio.simulated.mesh import Mesh
+from search_core.graphemes import boundaries
 
 SCREEN_WIDTH = 46
 """Columns of the handheld's screen, about those of a T-Deck."""
+MAX_TYPED_BYTES = 4096
+"""The longest line that a terminal takes."""
 TICKS = {"sent": "… no tick yet", "relayed": "✓ passed on", "delivered": "✓ delivered", "failed": "✗ not delivered"}
+NOTHING_SAID = "No answer came: nothing is said to a reaction, nor to the same question again; else it was lost."
 LEAVE = {"quit", "exit", "q", ":q", "bye"}
 
 
@@ -39,10 +44,12 @@ class Turn:
     asking: Cost
     answering: Cost
     acknowledged: bool
-    """The gateway's radio has heard that the last part arrived."""
+    """The gateway has heard that all it sent arrived."""
 
     @staticmethod
-    def of(mesh: Mesh, handheld: Handheld, sent: Sent, seen_before: int, frames_before: int) -> Turn:
+    def of(
+        mesh: Mesh, handheld: Handheld, sent: Sent, seen_before: int, frames_before: int, *, acknowledged: bool
+    ) -> Turn:
         frames = list(mesh.log)[frames_before:]
         mine = [f for f in frames if f.transmitter == handheld.number]
         theirs = [f for f in frames if f.transmitter != handheld.number]
@@ -52,7 +59,7 @@ class Turn:
             answers=answers,
             asking=Cost(len(mine), sum(f.seconds for f in mine)),
             answering=Cost(len(theirs), sum(f.seconds for f in theirs)),
-            acknowledged=bool(answers) and bool(mine),
+            acknowledged=acknowledged,
         )
 
 
@@ -65,8 +72,8 @@ class Screen:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._colour = out.isatty() and not os.environ.get("NO_COLOR")
-        columns = shutil.get_terminal_size().columns
-        self._width = max(24, min(SCREEN_WIDTH, columns - 6))
+        self._columns = shutil.get_terminal_size().columns
+        self._width = max(24, min(SCREEN_WIDTH, self._columns - 6))
 
     def introduce(self, vault: Path, *, is_own: bool, loss: float) -> None:
         notes = sum(1 for _ in vault.rglob("*.md")) if not is_own else 0
@@ -81,35 +88,37 @@ class Screen:
         """What is typed, line by line, until the end."""
         if sys.stdin.isatty():
             import readline  # noqa: F401  gives the prompt its history
+        ahead: list[str] = []
         while True:
             try:
-                Screen.is_reading = True
-                line = input("\nyou> " if sys.stdin.isatty() else "")
+                ahead += _typed_ahead()
+                line = ahead.pop(0) if ahead else _read_line()
             except EOFError:
                 self.end()
                 return
             except UnicodeDecodeError:
                 continue
-            finally:
-                Screen.is_reading = False
             if line.strip().lower() in LEAVE:
                 return
             if line.strip():
                 yield line
 
-    def show(self, turn: Turn) -> None:
-        question = turn.question
-        tick = TICKS.get(question.tick, question.tick)
-        asked = f"{len(question.text.encode())} B · {self._packets(turn.asking)} · {tick}"
-        self._box("you", question.text, asked)
-        if not turn.answers:
-            self._line("   no answer came; on this link it was lost, or the gateway keeps it until it hears you again")
-        for answer in turn.answers:
-            after = f"{answer.size} B · {answer.at - question.at:.1f} s after asking"
-            self._box("Loft", answer.text, after)
+    def asked(self, question: Sent) -> None:
+        self._box("you", question.text, f"{len(question.text.encode())} B")
+
+    def answered(self, question: Sent, answer: Seen) -> None:
+        self._box("Loft", answer.text, f"{answer.size} B · {answer.at - question.at:.1f} s after asking")
+
+    def sum_up(self, turn: Turn) -> None:
+        """What the exchange cost, acknowledgements counted, and how far it came."""
+        tick = TICKS.get(turn.question.tick, turn.question.tick)
+        self._below(f"question: {self._packets(turn.asking)} · {tick}")
         if turn.answers:
             tick = "✓ acknowledged" if turn.acknowledged else "not acknowledged yet"
-            self._line(f"   the answer: {self._packets(turn.answering)} · {tick}", dim=True)
+            self._below(f"answer: {self._packets(turn.answering)} · {tick}")
+        else:
+            arrived = turn.question.tick == "delivered"
+            self._below(NOTHING_SAID if arrived else "No answer came: the question was lost on the way.")
 
     def end(self) -> None:
         if self._out.isatty():
@@ -117,20 +126,44 @@ class Screen:
 
     def _packets(self, cost: Cost) -> str:
         noun = "packet" if cost.packets == 1 else "packets"
-        return f"{cost.packets} {noun}, {cost.seconds:.1f} s on the air"
+        return f"{cost.packets} {noun} with ACKs, {cost.seconds:.1f} s on the air"
 
     def _box(self, who: str, text: str, beside: str) -> None:
         inner = self._width - 2
         self._out.write(f"  ╭─ {who} " + "─" * (inner - len(who) - 3) + "╮\n")
-        for line in for_terminal(text).split("\n"):
-            for piece in wrap(line, inner - 2):
+        for line in text.split("\n"):
+            for piece in wrap(for_terminal(line), inner - 2):
                 self._out.write(f"  │ {piece}{' ' * (inner - 2 - columns_of(piece))} │\n")
-        self._out.write("  ╰" + "─" * inner + "╯ ")
+        fits = self._width + 3 + len(beside) <= self._columns
+        self._out.write("  ╰" + "─" * inner + "╯" + (" " if fits else "\n   "))
         self._line(beside, dim=True)
+
+    def _below(self, text: str) -> None:
+        for line in wrap(text, max(24, self._columns - 4)):
+            self._line(f"   {line}", dim=True)
 
     def _line(self, text: str, *, dim: bool = False) -> None:
         self._out.write(f"\x1b[2m{text}\x1b[0m\n" if dim and self._colour else f"{text}\n")
         self._out.flush()
+
+
+def _read_line() -> str:
+    try:
+        Screen.is_reading = True
+        return input("\nyou> " if sys.stdin.isatty() else "")
+    finally:
+        Screen.is_reading = False
+
+
+def _typed_ahead() -> list[str]:
+    """Lines typed while an answer was awaited. Raises EOFError for a Ctrl-D among them, which the prompt would lose."""
+    lines: list[str] = []
+    while sys.stdin.isatty() and select.select([sys.stdin], [], [], 0)[0]:
+        typed = os.read(sys.stdin.fileno(), MAX_TYPED_BYTES)
+        if not typed:
+            raise EOFError
+        lines += typed.decode("utf-8", "ignore").splitlines()
+    return lines
 
 
 def columns_of(text: str) -> int:
@@ -145,13 +178,24 @@ def _columns(character: str) -> int:
 
 
 def wrap(line: str, width: int) -> list[str]:
-    """The line in pieces of at most `width` columns, cut between words where there are any."""
-    pieces = []
-    for piece in textwrap.wrap(line, width, break_on_hyphens=False) or [""]:
-        rest = piece
-        while columns_of(rest) > width:
-            cut = next(n for n in range(len(rest), 0, -1) if columns_of(rest[:n]) <= width)
-            pieces.append(rest[:cut])
-            rest = rest[cut:]
-        pieces.append(rest)
+    """The line in pieces of at most `width` columns (at least 2), cut between words where there are any."""
+    pieces = [""]
+    for word in line.split():
+        longer = f"{pieces[-1]} {word}".lstrip()
+        if columns_of(longer) <= width:
+            pieces[-1] = longer
+        elif columns_of(word) <= width:
+            pieces.append(word)
+        else:
+            _fill(pieces, word, width)
     return pieces
+
+
+def _fill(pieces: list[str], word: str, width: int) -> None:
+    """Add what is longer than a line (Chinese has no spaces) where the last piece ends."""
+    if pieces[-1]:
+        pieces[-1] += " "
+    for start, end in pairwise((0, *boundaries(word))):
+        if columns_of(pieces[-1] + word[start:end]) > width:
+            pieces.append("")
+        pieces[-1] += word[start:end]

@@ -83,8 +83,28 @@ def test_the_prompt_ends_with_ctrl_d(tmp_path: Path) -> None:
     os.close(slave)
     shown = _read_until(terminal, b"you> ")
     os.write(terminal, b"ping\n")
-    shown += _read_until(terminal, b"acknowledged")
+    shown += _read_until(terminal, b"you> ")
     os.write(terminal, b"\x04")
+    assert process.wait(timeout=10) == 0
+    os.close(terminal)
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert b"pong" in shown
+
+
+@pytest.mark.parametrize("typed", [b"\x04", b"quit\n"])
+def test_what_is_typed_while_an_answer_is_awaited_counts(tmp_path: Path, typed: bytes) -> None:
+    terminal, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*DEMO, "--speed", "5"], stdin=slave, stdout=slave, stderr=subprocess.PIPE, env=environment(tmp_path)
+    )
+    os.close(slave)
+    _read_until(terminal, b"you> ")
+    os.write(terminal, b"ping\n")
+    _read_until(terminal, b" B")
+    os.write(terminal, typed)
+    shown = _read_until(terminal, b"acknowledged")
     assert process.wait(timeout=10) == 0
     os.close(terminal)
     assert process.stderr is not None
