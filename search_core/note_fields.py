@@ -15,7 +15,7 @@ from search_core.terms import extra_words, fold, spaced, words
 _FENCED = LazyPattern(r"^(```|~~~).*?(?:^\1|\Z)", re.M | re.S)
 _HEADING = LazyPattern(r"^#{1,6}[ \t]+(\S.*)$", re.M)
 _SETEXT = LazyPattern(r"^(\S.*)\n(?:===+|---+)[ \t]*$", re.M)
-_TAG = LazyPattern(r"(?<!\S)#([^\W\d][\w/-]*|\d+[^\W\d][\w/-]*)")
+_TAG = LazyPattern(r"#(?<!\S#)([^\W\d][\w/-]*|\d+[^\W\d][\w/-]*)")
 _KEY = LazyPattern(r"^([^\s:#-][^:\n]*?)[ \t]*:(?:[ \t]+(.*))?$")
 _EMBEDDED = LazyPattern(r"[A-Za-z0-9+/]{200,}={0,2}|(?:^[A-Za-z0-9+/]{60,}={0,2}\n){4,}", re.M)
 """Base64: nobody asks for it, and its random letters match every prefix."""
