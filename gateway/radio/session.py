@@ -81,8 +81,13 @@ class Session:
     def queue_status(self, status: QueueStatus) -> None:
         with self._lock:
             self._free = status.free
-            if status.packet_id == 0 or self._pulse.confirmed(status.packet_id, time.monotonic()):
+            now = time.monotonic()
+            if status.packet_id == 0:
                 self._offer(status)
+            elif self._pulse.confirmed(status.packet_id, now):
+                self._text_due = now + self._rules.text_gap_seconds
+                self._offer(status)
+                self._lock.notify_all()
 
     def rebooted(self) -> None:
         with self._lock:
@@ -228,14 +233,18 @@ class Session:
         with self._lock:
             while self._gate is not Gate.SHUT:
                 now = time.monotonic()
-                ready = [job for job in self._jobs if not job.packet_id or now >= self._text_due]
+                ready = [job for job in self._jobs if not job.packet_id or self._may_write(job.packet_id, now)]
                 if ready:
                     self._job = max(ready, key=lambda job: job.packet_id != 0)
                     self._jobs.remove(self._job)
                     self._job_since = now
                     return self._job
-                self._lock.wait(self._text_due - now if self._jobs else None)
+                self._lock.wait(self._text_due - now if self._jobs and self._text_due > now else None)
             return None
+
+    def _may_write(self, packet_id: int, now: float) -> bool:
+        """Whether the radio has had the last text for long enough; its QueueStatus says when it read it."""
+        return now >= self._text_due and not any(other != packet_id for other in self._pulse.unconfirmed())
 
     def _job_failed(self, job: Job, error: BaseException) -> None:
         reason = str(error) if isinstance(error, LinkProblem) else f"writing to the radio failed ({error!r})"
