@@ -237,18 +237,25 @@ class SearchCore:
     def _give_up_index(self, error: sqlite3.Error, attempt: int) -> None:
         """Delete a file that does not fit; without room, rights or a lock go on in memory."""
         path = index_path(self.root, self._exclude, self._cache_dir)
+        half_made = self._index is not None and self._index.is_new
         self.close()
         unusable = isinstance(error, sqlite3.OperationalError) and not _is_damage(error)
         if unusable or attempt > 0:
             self._in_memory = True
             log_once("index kept in memory, %s cannot be used: %s", path, error)
+            if half_made and getattr(error, "sqlite_errorname", "").startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+                _delete(path)  # what we filled the disk with is of use to nobody
             return
         log_once("index %s is made anew: %s", path, error)
-        for suffix in ("", "-wal", "-shm"):
-            try:
-                os.unlink(path + suffix)
-            except OSError:
-                continue
+        _delete(path)
+
+
+def _delete(path: str) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        try:
+            os.unlink(path + suffix)
+        except OSError:
+            continue
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

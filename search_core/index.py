@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from search_core.note_fields import fields_of
 from search_core.notes import EVERYTHING, Scope
+from search_core.terms import fold
 from search_core.vault import RACY_SECONDS, Content, Entry, Listing, Unread, Vault, is_below
 
 SCHEMA = "1"
@@ -73,6 +74,7 @@ class Index:
         self._known: dict[str, bytes] = {}
         self._marks: dict[str, int] = {}
         self._swept = False
+        self.is_new = False  # made by this process, and not complete yet
         self._version = -1
         self._rules = ""
         self._scopes: dict[tuple[Scope, tuple[str, ...]], Size] = {}
@@ -107,6 +109,7 @@ class Index:
                 for statement in _TABLES.split(";")[:-1]:
                     self._db.execute(statement)
                 self._db.execute("INSERT INTO meta VALUES ('identity', ?)", (self._identity(),))
+                self.is_new = True
         finally:
             self._db.execute("COMMIT" if self._db.in_transaction else "SELECT 1")
 
@@ -131,6 +134,7 @@ class Index:
         gone = self._known.keys() - seen
         if changed or gone:
             self._write(changed, gone, rules, progress)
+        self.is_new = False
 
     def _notice_others(self, rules: str) -> None:
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
@@ -153,8 +157,7 @@ class Index:
     def _write(
         self, changed: list[Listing], gone: set[str], rules: str, progress: Callable[[int, int], None] | None
     ) -> None:
-        version = self._version
-        total, done = sum(listing.notes for listing in changed), 0
+        version, total, done = self._version, sum(listing.notes for listing in changed), 0
         self._version = -1  # what is in memory is not trusted again before all of it is written
         for batch in _batches(changed):
             with _Transaction(self._db):
@@ -380,8 +383,6 @@ def _batches(changed: list[Listing]) -> Iterator[list[Listing]]:
 
 
 def _hiding(scope: Scope) -> tuple[str, list[str]]:
-    from search_core.terms import fold
-
     text, values = "", list[str]()
     if scope.private_key:
         text += " AND instr(true_keys, ?) = 0"

@@ -248,7 +248,20 @@ def test_a_full_disk_means_memory(root: Path, cache: Path, monkeypatch: pytest.M
     core = SearchCore(str(root), cache_dir=str(cache))
     assert found(core, "word0") == ["note0.md"]
     assert core.info().index_place == "memory"
+    assert list(cache.iterdir()) == []  # what filled the disk is given back
     core.close()
+
+
+def test_a_disk_that_fills_up_costs_no_index_that_was_complete(
+    core: SearchCore, root: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found(core, "word0") == ["note0.md"]
+    core.close()
+    monkeypatch.setattr(core_module, "Index", _FullDisk)
+    (root / "new.md").write_text("zebra " * 5000)
+    assert found(core, "zebra") == ["new.md"]
+    assert core.info().index_place == "memory"
+    assert index_file(cache).exists()
 
 
 def test_vaults_and_exclusions_have_files_of_their_own(root: Path, cache: Path, tmp_path: Path) -> None:
@@ -375,3 +388,9 @@ def test_an_index_file_is_opened_without_trusting_it(root: Path, cache: Path) ->
     file.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     with pytest.raises(sqlite3.Error):
         Index(str(file), Vault(str(root)))
+
+
+def test_two_processes_answer_as_a_plain_scan_while_a_third_rewrites_the_notes() -> None:
+    bench = Path(__file__).parents[2] / "benchmarks" / "freshness.py"
+    done = subprocess.run([sys.executable, bench, "1.5", "80"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
