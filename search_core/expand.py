@@ -15,11 +15,11 @@ from typing import NamedTuple, Protocol
 from search_core.query import ParsedQuery, quoted
 from search_core.terms import edits, fold, is_hangul, is_unspaced, joined_forms, shared_start, stem, symbol_names, words
 
-LONGER, LONGER_UNKNOWN = 0.65, 0.8
+LONGER, LONGER_UNKNOWN = 0.65, 0.9
 """Weight of a longer word that begins with the typed one; more when the typed one is in no note (a cut word)."""
-INFLECTED, SAME_BEGINNING = 0.85, 0.45
+INFLECTED, INFLECTED_UNKNOWN, SAME_BEGINNING = 0.85, 0.95, 0.45
 """Weight of a word with the same English stem, and of one that only shares all but the last letters."""
-ONE_EDIT, TWO_EDITS = 0.7, 0.5
+ONE_EDIT, TWO_EDITS = 0.7, 0.4
 """Weight of a word one typing mistake away, and two (words of 8 letters on)."""
 MOST_FORMS = 20
 """Forms kept of each sort: more are noise."""
@@ -143,7 +143,10 @@ def _other_forms(word: str, known: bool, vocabulary: Vocabulary) -> Iterator[tup
     if hangul:
         yield from ((word[:end], INFLECTED) for end in range(2, len(word)) if vocabulary.word_frequency(word[:end]))
     elif len(word) >= 5 or (len(word) == 4 and word[-1] == "s"):
-        yield from _inflections(word, vocabulary)
+        inflected = INFLECTED if known else INFLECTED_UNKNOWN
+        yield from (
+            (other, inflected if weight == INFLECTED else weight) for other, weight in _inflections(word, vocabulary)
+        )
     if not known and len(word) >= 4 and not word.isdigit():
         yield from _mended(word, vocabulary)
 
@@ -195,7 +198,7 @@ def _first_letter_mended(word: str) -> Iterator[str]:
 def _compound_units(folded: str, found: list[str], vocabulary: Vocabulary) -> list[Unit]:
     """A piece with several words inside: one phrase if any note has it in any spelling, else its parts."""
     phrase = " ".join(found)
-    together = list(dict.fromkeys(["".join(found), *joined_forms(folded), *symbol_names(folded)]))
+    together = list(dict.fromkeys(["".join(found), *joined_forms(folded, whole=True), *symbol_names(folded)]))
     notes = vocabulary.frequency(quoted(phrase))
     forms = {phrase: 1.0} if notes else {}
     unspaced = is_unspaced(found[0]) and is_unspaced(found[-1])
@@ -206,7 +209,7 @@ def _compound_units(folded: str, found: list[str], vocabulary: Vocabulary) -> li
             forms = {text: LONGER_UNKNOWN for text, _ in rows[:MOST_FORMS]}
     if forms:
         count = notes or max(map(vocabulary.word_frequency, forms))
-        return [_unit(phrase, forms, count, vocabulary)]
+        return [_unit(phrase, forms, count, vocabulary), *_as_one_name(forms, together[0], vocabulary)]
     if unspaced and len(found) > 2:
         pairs = [f"{a} {b}" for a, b in pairwise(found)]
         known = [(pair, count) for pair in pairs if (count := vocabulary.frequency(quoted(pair)))]
@@ -218,6 +221,13 @@ def _compound_units(folded: str, found: list[str], vocabulary: Vocabulary) -> li
         else _word_unit(word, vocabulary, [])
         for word in found
     ]
+
+
+def _as_one_name(forms: dict[str, float], name: str, vocabulary: Vocabulary) -> list[Unit]:
+    """Of the notes with ``sign out`` those that write it as one name, ``sign_out``: that is how it was typed."""
+    if len(forms) < 2 or name not in forms:
+        return []
+    return [_unit(name, {name: 1.0}, vocabulary.word_frequency(name), vocabulary)._replace(extra=True)]
 
 
 def _written_together(singles: list[str], vocabulary: Vocabulary) -> Iterator[Unit]:

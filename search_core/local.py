@@ -79,7 +79,8 @@ def _search(index: Index, query: ParsedQuery, limit: int, scope: Scope, folders:
     near = tuple(
         NearWord(unit.typed, unit.nearest, unit.nearest_notes) for unit in asked if not unit.notes and not unit.extra
     )
-    units = tuple(ranking.telling(asked, vocabulary.notes))
+    style = ranking.style_of(len(query.pieces))
+    units = tuple(ranking.telling(asked, vocabulary.notes, style))
     if not units:
         return _as_letters(index, query, limit, scope, folders, near)
     groups = [any_of([form.text for form in unit.forms]) for unit in units if not unit.extra]
@@ -92,7 +93,8 @@ def _search(index: Index, query: ParsedQuery, limit: int, scope: Scope, folders:
     phrase = spaced(query.text) if len(query.folded_words) > 1 else ""
     mean_words = index.size(scope).mean_words
     rows = [
-        LocalRow(note.path, ranking.score(note, units, phrase, mean_words), note.mtime_ns) for note in index.fetch(ids)
+        LocalRow(note.path, ranking.score(note, units, style, phrase, mean_words), note.mtime_ns)
+        for note in index.fetch(ids)
     ]
     rows.sort(key=lambda row: (-row.score, row.path))
     total = len(ids) if len(ids) < CANDIDATES else index.count(either, scope, folders)

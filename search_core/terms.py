@@ -15,10 +15,12 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from search_core.lazy_pattern import LazyPattern
+
 MAX_COMPOUND = 40
 """Longest compound kept written together, in characters: a UUID is 36, a long file name about 40."""
 
-_MARKS = re.compile("[\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]+")
+_MARKS = LazyPattern("[\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]+")
 """Accents, and the optional vowel points of Hebrew and Arabic. Indic and Thai vowel signs are letters."""
 _OWN_LETTERS = (("и\u0306", "й"), ("у\u0306", "ў"), ("і\u0308", "ї"), ("\u0627\u0653", "\u0627"))
 """Letters of their own, not accented forms; ``ё`` is not here: Russian writes ``е`` for it."""
@@ -42,26 +44,26 @@ _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0eff\u1000-\u109f\u1780-\u17d3"  # Thai, Lao, Burmese, Khmer
     "\u2600-\u27bf\u2b05-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"  # pictures
 )
-_ONE_BY_ONE = re.compile(f"[{_UNSPACED}]")
+_ONE_BY_ONE = LazyPattern(f"[{_UNSPACED}]")
 _INDIC = "\u0900-\u0963\u0966-\u0dff"
-_WORD = re.compile(rf"[{_UNSPACED}]|(?:[^\W_{_UNSPACED}]|[{_INDIC}])+")
-_ASCII_WORD = re.compile("[a-z0-9]+")
-_FOREIGN = re.compile("[^\\x00-\\x7f]+")
-_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_.:@+/]{1,2}[^\W_]++)+")
-_SYMBOLIC = re.compile(
+_WORD = LazyPattern(rf"[{_UNSPACED}]|(?:[^\W_{_UNSPACED}]|[{_INDIC}])+")
+_ASCII_BREAKS = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalnum()})
+_FOREIGN = LazyPattern("[^\\x00-\\x7f]+")
+_COMPOUND = LazyPattern(r"(?<![^\W_])[^\W_]++(?:[-_.:@+/]{1,2}[^\W_]++)+")
+_SYMBOLIC = LazyPattern(
     r"#(?<=[^\w][a-z]#)(?![^\W_])|\+\+(?<=[^\w][a-z]\+\+)(?![^\W_])|\.(?<=[\s(\"'`,]\.)[a-z][a-z0-9]+"
 )
-_ASCII_COMPOUND = re.compile("(?<![a-z0-9])[a-z0-9]++(?:[-_.:@+/]{1,2}[a-z0-9]++)+")
-_CAMEL_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_CAMEL_HINT = re.compile("[A-Z](?:(?<=[a-z0-9][A-Z])|(?=[A-Z][a-z]))")
+_ASCII_COMPOUND = LazyPattern("(?<![a-z0-9])[a-z0-9]++(?:[-_.:@+/]{1,2}[a-z0-9]++)+")
+_CAMEL_PART = LazyPattern("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_CAMEL_HINT = LazyPattern("[A-Z](?:(?<=[a-z0-9][A-Z])|(?=[A-Z][a-z]))")
 """Begins with its rarest sign, so most notes are passed over quickly."""
-_HEXADECIMAL = re.compile("(?<![a-z0-9])0x([0-9a-f]+)")
+_HEXADECIMAL = LazyPattern("(?<![a-z0-9])0x([0-9a-f]+)")
 
 
 def fold(text: str) -> str:
     """`text` without case and accents; NFC and NFD give the same."""
     folded = text.lower()
-    return folded if text.isascii() else _FOREIGN.sub(_fold_match, folded)
+    return folded if text.isascii() else _FOREIGN.now.sub(_fold_match, folded)
 
 
 def _fold_match(run: re.Match[str]) -> str:
@@ -73,14 +75,14 @@ def _fold_run(text: str) -> str:
     text = unicodedata.normalize("NFKD", text).casefold()
     for decomposed, letter in _OWN_LETTERS:
         text = text.replace(decomposed, letter)
-    return unicodedata.normalize("NFC", _MARKS.sub("", text)).translate(_SPELT)
+    return unicodedata.normalize("NFC", _MARKS.now.sub("", text)).translate(_SPELT)
 
 
 def words(folded: str) -> list[str]:
     """The words of folded text, in order."""
     if folded.isascii():
-        return _ASCII_WORD.findall(folded)
-    return _WORD.findall(folded)
+        return folded.translate(_ASCII_BREAKS).split()
+    return _WORD.now.findall(folded)
 
 
 def spaced(text: str) -> str:
@@ -90,7 +92,7 @@ def spaced(text: str) -> str:
 
 def is_unspaced(word: str) -> bool:
     """Whether `word` is one character of a script that is written without spaces."""
-    return len(word) == 1 and _ONE_BY_ONE.match(word) is not None
+    return len(word) == 1 and not word.isascii() and _ONE_BY_ONE.now.match(word) is not None
 
 
 def is_hangul(word: str) -> bool:
@@ -100,21 +102,22 @@ def is_hangul(word: str) -> bool:
 def extra_words(raw: str, folded: str) -> list[str]:
     """Words under which the compounds, symbols and mixed-case names of a text are found as well."""
     found: list[str] = []
-    for compound in (_ASCII_COMPOUND if folded.isascii() else _COMPOUND).findall(folded):
+    mixed = " ".join([run for run in folded.split() if not run[:-1].isalnum()])  # a compound has a sign inside
+    for compound in (_ASCII_COMPOUND if folded.isascii() else _COMPOUND).now.findall(mixed):
         found += joined_forms(compound)
     found += symbol_names(folded)
     for name in _mixed_case_names(raw):
-        parts = _CAMEL_PART.findall(name)
+        parts = _CAMEL_PART.now.findall(name)
         if len(parts) > 1 and len(name) <= MAX_COMPOUND:
             found += [part.lower() for part in parts if len(part) > 1]
     if "0x" in folded:
-        found += _HEXADECIMAL.findall(folded)
+        found += _HEXADECIMAL.now.findall(folded)
     return list(dict.fromkeys(found))
 
 
 def _mixed_case_names(raw: str) -> Iterator[str]:
     end = 0
-    for match in _CAMEL_HINT.finditer(raw):
+    for match in _CAMEL_HINT.now.finditer(raw):
         if match.start() >= end:
             start, end = match.start(), match.end()
             while start > 0 and raw[start - 1].isalnum():
@@ -124,10 +127,10 @@ def _mixed_case_names(raw: str) -> Iterator[str]:
             yield raw[start:end]
 
 
-def joined_forms(compound: str) -> list[str]:
-    """A folded compound written together, without a leading ``v`` or ``0x``, and each part of a path."""
+def joined_forms(compound: str, *, whole: bool = False) -> list[str]:
+    """A folded compound written together, without a leading ``v`` or ``0x``, and unless `whole` each part of a path."""
     forms = []
-    pieces = [compound, *compound.split("/")] if "/" in compound else [compound]
+    pieces = [compound, *compound.split("/")] if "/" in compound and not whole else [compound]
     for piece in pieces:
         together = "".join(words(piece))
         if len(together) <= MAX_COMPOUND and together != piece:
@@ -141,7 +144,7 @@ def symbol_names(folded: str) -> list[str]:
     """The names of symbols in folded text: ``c++`` is ``cplusplus``, ``c#`` ``csharp``, ``.net`` ``dotnet``."""
     folded = f" {folded}"
     names = []
-    for match in _SYMBOLIC.finditer(folded):
+    for match in _SYMBOLIC.now.finditer(folded):
         letter = folded[match.start() - 1]
         names.append({"#": letter + "sharp", "+": letter + "plusplus"}.get(match[0][0]) or "dot" + match[0][1:])
     return names

@@ -107,3 +107,41 @@ def test_equal_notes_are_ordered_by_path(core: SearchCore, tmp_path: Path) -> No
     twins = SearchCore(str(tmp_path), cache_dir=str(tmp_path / ".cache"))
     assert [hit.path for hit in twins.search("quartz", source="local").hits] == ["a.md", "b.md", "c.md", "d.md"]
     twins.close()
+
+
+WRITTEN = {
+    "Blanks.md": "# Sign out\n\nTo sign out, press the sign out button.\n",
+    "Name.md": "# Devise\n\nCall `sign_out(user)` before each test.\n",
+    "Link.md": "# Links\n\nSee https://tape.example/lto/drive for the drive.\n",
+    "Other link.md": "# Lto drive\n\nhttps https https https://other.example/lto\n",
+}
+
+AS_TYPED = [
+    ("sign_out", "Name.md", "one name, as it was typed"),
+    ("https://tape.example/lto/drive", "Link.md", "the whole address, not its parts"),
+]
+
+
+@pytest.mark.parametrize(("query", "first", "reason"), AS_TYPED, ids=[query for query, *_ in AS_TYPED])
+def test_a_name_is_found_first_where_it_is_written_so(tmp_path: Path, query: str, first: str, reason: str) -> None:
+    for name, text in WRITTEN.items():
+        (tmp_path / name).write_text(text)
+    core = SearchCore(str(tmp_path), cache_dir=str(tmp_path / ".cache"))
+    assert core.search(query, source="local").hits[0].path == first, reason
+    core.close()
+
+
+CLOSE = {
+    "Apart.md": "# A day\n\nThe antenna is new. " + "It rained, and we sat and read books. " * 4 + "The mast is old.\n",
+    "Near.md": "# A day\n\n"
+    + "It rained, and we sat and read books. " * 4
+    + "The antenna was on a mast again. It is old.\n",
+}
+
+
+def test_words_near_each_other_count_more_than_words_of_one_paragraph(tmp_path: Path) -> None:
+    for name, text in CLOSE.items():
+        (tmp_path / name).write_text(text)
+    core = SearchCore(str(tmp_path), cache_dir=str(tmp_path / ".cache"))
+    assert [hit.path for hit in core.search("mast antenna", source="local").hits] == ["Near.md", "Apart.md"]
+    core.close()
