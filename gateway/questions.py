@@ -16,6 +16,7 @@ from gateway.protocol import commands
 from gateway.protocol.admission import Admitted, Refused, explain
 from gateway.protocol.answers import Question
 from gateway.protocol.commands import Command, Stop
+from gateway.protocol.inert import for_log
 from gateway.protocol.messages import IncomingText, RadioInfo, node_id
 from gateway.protocol.replies import Status
 from gateway.protocol.requests import DeskOutcome, Trouble
@@ -107,7 +108,8 @@ class Questions:
             return
         if isinstance(outcome.outcome, Trouble):
             trouble = outcome.outcome
-            log.warning("event=desk_trouble q=%d kind=%s", outcome.ticket, trouble.kind)
+            why = "-" if trouble.kind == "gone" else for_log(trouble.detail)  # A note's name is not for the log.
+            log.warning("event=desk_trouble q=%d kind=%s why=%r", outcome.ticket, trouble.kind, why)
         search_ms = (now - pending.submitted_at) * 1000
         status = Status(self._delivery.outbox.parts_waiting(), self._dialogue.airtime_left(now))
         step = self._guarded(lambda: self._dialogue.answer(pending, outcome.outcome, status, now))

@@ -111,7 +111,7 @@ class Store:
         """Set the file aside and begin a new one. Raises StoreTrouble when that fails, too."""
         with contextlib.suppress(sqlite3.Error, AttributeError):
             self._connection.close()
-        if self._directory is not None:
+        if self._directory is not None and not self._is_gone():
             self.set_aside = _set_aside(self._directory, wall)
             log.error("event=store_set_aside file=%s why=%r", self.set_aside.name, why)
         self._connection = self._open()
@@ -176,6 +176,8 @@ class Store:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing. Raises StoreTrouble when it is nothing."""
+        if self._is_gone():
+            raise StoreTrouble("the state file is gone: somebody has removed it", damaged=True)
         with _mapped():
             self._execute("BEGIN IMMEDIATE")
             try:
@@ -185,6 +187,13 @@ class Store:
                 with contextlib.suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def _is_gone(self) -> bool:
+        """SQLite writes on to a file that has no name any more, which nobody will ever read."""
+        try:
+            return self._directory is not None and not (self._directory / FILE_NAME).stat()
+        except OSError as error:
+            return isinstance(error, FileNotFoundError)
 
     def accept(self, question: Question) -> None:
         """An admitted question, before anything is done about it."""

@@ -197,6 +197,13 @@ def test_keys_are_announced_when_they_are_missing(bench: Bench) -> None:
     assert bench.radio.announced == 1
 
 
+def test_why_the_vault_could_not_be_searched_stands_in_the_log(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.ask("where is it")
+    bench.service.deliver(DeskOutcome(1, Trouble("vault", "no vault at /home/anna/Vault")))
+    bench.service.step()
+    assert "kind=vault why='no vault at /home/anna/Vault'" in caplog.text
+
+
 def test_a_fault_of_ours_costs_one_event(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     def fail() -> None:
         raise ZeroDivisionError

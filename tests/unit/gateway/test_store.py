@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
 from dataclasses import replace
@@ -216,6 +217,16 @@ def test_an_older_file_is_brought_up_to_date_step_by_step() -> None:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
         connection.execute("SELECT progress FROM questions")
         connection.close()
+
+
+def test_a_file_that_was_removed_while_it_was_in_use_is_made_anew(store: Store, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "state")
+    with pytest.raises(StoreTrouble, match="removed") as caught:
+        accept(store, question())
+    store.start_afresh(NOW, str(caught.value))
+    accept(store, question())
+    assert [q.number for q in Store(tmp_path / "state", NOW).owed(NOW).questions] == [question().number]
+    assert store.set_aside is None
 
 
 def test_a_locked_file_is_our_own_trouble(store: Store, tmp_path: Path) -> None:
