@@ -100,13 +100,14 @@ def _between(before: Segment, here: Segment, blocks: str) -> str:
 
 
 def shortened(text: str, max_bytes: int) -> str:
-    """`text` cut to the budget with a mark, at a space when one is near."""
+    """`text` cut to the budget with a mark, at a space near; a word of code at the end of the line before it."""
     if byte_length(text) <= max_bytes:
         return text
     mark = ELLIPSIS if max_bytes >= 2 * len(ELLIPSIS.encode()) else ""
     head = clip(text, max_bytes - len(mark.encode()))
-    space = head.rfind(" ")
-    inside = text[len(head) : len(head) + 1] not in ("", " ")
+    following = text[len(head) : len(head) + 1]
+    space = max(head.rfind(" "), head.rfind("\n") if following.isascii() else -1)
+    inside = following not in ("", " ", "\n")
     if inside and space > len(head) * 3 // 4 and (head.isascii() or space in set(boundaries(head))):
         head = head[:space]
     head = head.rstrip()

@@ -123,10 +123,11 @@ def _numbered(text: str, at: int, frame: _Frame) -> tuple[tuple[str, ...], int] 
     bodies: list[str] = []
     first, place = 0, _skip_space(text, 0)
     stop = at if _may_cut(text, at) else len(text)
+    begin = _skip_space(text, at)  # an indented line begins with its first letter
     while place < len(text):
         if len(bodies) == 10**frame.digits - 1:
             return None
-        if place <= at:
+        if place <= begin:
             first = len(bodies)
         cut = _cut(
             text, place, stop if place < stop else len(text), frame.room(len(bodies) + 1), byte_length(frame.end)

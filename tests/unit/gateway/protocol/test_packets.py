@@ -115,6 +115,12 @@ def test_a_part_begins_at_the_place_asked_for() -> None:
     assert "".join(join(parts).split()) == "".join(text.split())
 
 
+def test_the_part_of_an_indented_line_is_that_which_begins_with_it() -> None:
+    text = "def light(stove):\n" + "    pump(stove)\n" * 8 + "    open_valve(stove)\n" + "    wait()\n" * 20
+    parts, first = split(text, 100, at=text.index("    open_valve"))
+    assert parts[first].partition(" ")[2].startswith("open_valve(stove)")
+
+
 def test_a_place_inside_a_word_is_inside_its_part() -> None:
     text = "alphabet " * 40
     parts, first = split(text, 100, at=text.index("bet", 150))
