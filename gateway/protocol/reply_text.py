@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gateway.protocol.replies import Redact, one_line
+from gateway.protocol.sentences import is_told
 from search_core.graphemes import byte_length, clip
 from search_core.notes import Hit, NearWord
 
@@ -72,7 +73,7 @@ def aside(near: Sequence[NearWord]) -> str:
     Another ending of the same word is nothing to tell. As many as fit.
     """
     told = ""
-    for word in near:
+    for word in filter(is_told, near):
         taken = word.suggestion if word.notes else ""
         piece = f"~{taken}" if taken else f"-{word.word}"
         longer = f"{told} {piece}".lstrip()

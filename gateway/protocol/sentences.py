@@ -88,15 +88,23 @@ def age(seconds: float) -> str:
 def nothing(query: str, answer: Answer, budget: int, redact: Redact) -> str:
     """That nothing was found, what was understood, and the nearest words there are, as far as they fit."""
     query = clip(one_line(query), 60)
-    if not answer.near:
+    if all(word.lstrip("-").startswith("in:") for word in query.split()):
+        return clip(f"{MARK}Words to search are needed beside {query}", budget)
+    told = [near for near in answer.near if is_told(near)]
+    if not told:
         return clip(f"{MARK}Nothing for: {query}", budget)
     said = MARK
-    for place, near in enumerate(answer.near):
+    for place, near in enumerate(told):
         piece = ("; " if place else "") + _near(near, redact)
         if byte_length(said + piece) > budget:
             break
         said += piece
     return said if said != MARK else clip(f"{MARK}Nothing for: {query}", budget)
+
+
+def is_told(near: NearWord) -> bool:
+    """Not one character of Chinese or the like, which is a piece of what was typed."""
+    return bool(near.notes) or len(near.word) > 1 or near.word.isascii()
 
 
 def _near(near: NearWord, redact: Redact) -> str:

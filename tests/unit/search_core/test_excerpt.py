@@ -58,9 +58,8 @@ def test_in_lines_each_item_row_paragraph_and_line_of_code_has_its_own() -> None
     assert excerpts(items, "sauna flue").cut(100) == "Heat the sauna. Then: - open the flue - light birch 1. wait"
     table = "| tank | litres |\n| --- | --- |\n| rain | 300 |\n| well | 900 |\n"
     assert excerpts(table, "tank litres").cut_in_lines(60) == "tank · litres\nrain · 300\nwell · 900"
-    assert (
-        excerpts("- tank number one, of oak\n- Elasticsearch\n", "tank").cut_in_lines(36) == "tank number one, of oak…"
-    )
+    barrel = "tank number one, of old oak, in the garden"
+    assert excerpts(f"- {barrel}\n- Elasticsearchcluster\n", "tank").cut_in_lines(56) == f"{barrel}…"
     code = "Mount the tank:\n\n```\nmount /tank\nls /tank\n```\n"
     assert excerpts(code, "mount tank").windows_in_lines(60, 1) == ["Mount the tank:\nmount /tank\nls /tank"]
 
