@@ -15,7 +15,11 @@ import sys
 import time
 from collections.abc import Iterator
 
+from gateway.protocol.inert import for_log
+
 RECORDS_WAITING = 10_000
+SEARCH = "meshseek.search"
+"""The logger of `search_core`, which speaks in sentences."""
 
 
 class _Line(logging.Formatter):
@@ -23,6 +27,11 @@ class _Line(logging.Formatter):
 
     def __init__(self, *, with_time: bool) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s" if with_time else "%(levelname)s %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        if record.name == SEARCH:
+            record.message = f"event=search_trouble why={for_log(record.message)!r}"
+        return super().formatMessage(record)
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802
         return time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(record.created))

@@ -141,8 +141,10 @@ class Store:
             )
             try:
                 store._connection.execute("SELECT count(*) FROM facts")
-            except BaseException:
+            except sqlite3.Error as error:
                 store._connection.close()
+                if "no such table" in str(error):
+                    raise StoreTrouble("the state file is empty: it could not be begun", damaged=True) from error
                 raise
         return store
 

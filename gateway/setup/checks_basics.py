@@ -212,6 +212,7 @@ def check_state(scene: Scene) -> Findings:
     if snapshot.is_absent and not snapshot.directory.is_dir():
         yield _state_to_be_made(snapshot)
         return
+    yield from _room(snapshot.directory)
     if snapshot.trouble and not snapshot.is_absent:
         yield Finding("state", FAULT, f"{place}: {snapshot.trouble}", remedy_for(snapshot))
         return
@@ -231,15 +232,21 @@ def _state_to_be_made(snapshot: Snapshot) -> Finding:
     return Finding("state", FAULT, f"{place} is not there and cannot be made in {short_path(above)}", remedy)
 
 
+def _room(directory: Path) -> Findings:
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError:  # Said below, with the rest of what may not be read.
+        return
+    if free < FEW_FREE_BYTES:
+        level = FAULT if free < LEAST_FREE_BYTES else WARNING
+        yield Finding("state", level, f"{short_path(directory)}: only {size(free)} free on this disk", "make room")
+
+
 def _state_details(scene: Scene, snapshot: Snapshot) -> Findings:
     place, directory = short_path(snapshot.directory), snapshot.directory
     mode = stat.S_IMODE(directory.stat().st_mode)
     if mode & 0o077 and not snapshot.is_absent:
         yield Finding("state", WARNING, f"{place} is open to others (mode {mode:o})", f"`chmod 700 {place}`")
-    free = shutil.disk_usage(directory).free
-    if free < FEW_FREE_BYTES:
-        level = FAULT if free < LEAST_FREE_BYTES else WARNING
-        yield Finding("state", level, f"{place}: only {size(free)} free on this disk", "make room")
     for old in sorted(directory.glob(f"{FILE_NAME}.damaged-*"))[-1:]:
         text = f"a damaged state file was set aside on {local_time(old.stat().st_mtime)}: {old.name}"
         yield Finding("state", WARNING, text, "check the memory card or disk, then delete that file")

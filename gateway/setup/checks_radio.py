@@ -137,7 +137,9 @@ def _radio_of_gateway(scene: Scene) -> Findings:
         since = link.get("since")
         when = f" since {local_time(scene.snapshot.wall(since))}" if isinstance(since, float | int) else ""
         found = from_sentence("radio", FAULT, printable(str(link.get("reason") or "not yet connected"), 600))
-        yield Finding("radio", FAULT, f"the gateway has no link{when}: {found.text}", found.remedy or PLUG_IN)
+        # A sentence that ends with its causes has no remedy yet.
+        remedy = found.remedy if not found.remedy.startswith("unplugged") else f"{found.remedy}: {PLUG_IN}"
+        yield Finding("radio", FAULT, f"the gateway has no link{when}: {found.text}", remedy or PLUG_IN)
     elif scene.info is None:
         yield Finding(
             "radio", WARNING, "the gateway has not written yet what the radio is", "run this again in a minute"

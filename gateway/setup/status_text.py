@@ -143,9 +143,10 @@ def _open_answers(snapshot: Snapshot, now: float) -> Iterator[str]:
     answers = snapshot.status.get("answers")
     for answer in answers if isinstance(answers, list) else ():
         why = f" ({answer['reason']})" if answer.get("reason") else ""
+        how_far = f"{_stage(answer['stage'])}, part {answer['part']}/{answer['parts']}"
         yield _row(
             "",
-            f"q {answer['question']} of {answer['node']}: {answer['stage']}, part {answer['part']}/{answer['parts']}, "
+            f"q {answer['question']} of {answer['node']}: {how_far}, "
             f"asked {span(now - snapshot.wall(answer['asked_at']))} ago{for_terminal(why)}",
         )
 
@@ -195,7 +196,12 @@ def _outcome(row: Mapping[str, Any]) -> str:
     details.append(count(row["parts"], "part") if row["parts"] else "")
     details.append(f"{row['airtime']:.1f} s on the air" if row["airtime"] else "")
     known = ", ".join(detail for detail in details if detail)
-    return f"{row['stage']}{took}" + (f": {why}" if why else "") + (f" ({known})" if known else "")
+    return f"{_stage(row['stage'])}{took}" + (f": {why}" if why else "") + (f" ({known})" if known else "")
+
+
+def _stage(name: object) -> str:
+    """As people say it; the log and the JSON keep the word."""
+    return "on the air" if name == "flying" else str(name)
 
 
 def _refusals(snapshot: Snapshot, now: float, styled: Styled) -> Iterator[str]:

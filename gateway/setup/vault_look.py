@@ -28,7 +28,7 @@ class IndexLook:
 def open_core(config: Config, progress: Progress | None = None) -> SearchCore:
     """The search core of this config, with our own index: the service's belongs to the service's user."""
     # An index that is kept in memory is said by the commands themselves.
-    logging.getLogger("search_core").addHandler(logging.NullHandler())
+    logging.getLogger("meshseek.search").addHandler(logging.NullHandler())
     vault = config.vault
     cache = str(config.cache_directory) if config.cache_directory else None
     return SearchCore(

@@ -13,6 +13,7 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from setup_bench import SECRET, Bench, not_as_root, setup_bench
@@ -301,3 +302,15 @@ def test_looking_at_a_radio_takes_no_longer_than_it_may(bench: Bench) -> None:
         os.close(ours)
         os.close(theirs)
     assert time.monotonic() - began < 5
+
+
+def test_a_full_disk_is_named_also_when_the_state_could_not_even_be_begun(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.state.mkdir(mode=0o700)
+    (bench.state / FILE_NAME).touch()
+    monkeypatch.setattr("shutil.disk_usage", lambda _place: SimpleNamespace(free=0))
+    full, empty = [found for found in findings(bench.config()) if found.check == "state"]
+    assert full.remedy == "make room"
+    assert "is empty" in empty.text
+    assert "started again" in empty.remedy
