@@ -18,7 +18,8 @@ from search_core.terms import edits, fold, is_hangul, is_unspaced, joined_forms,
 LONGER, LONGER_UNKNOWN = 0.65, 0.9
 """Weight of a longer word that begins with the typed one; more when the typed one is in no note (a cut word)."""
 INFLECTED, INFLECTED_UNKNOWN, SAME_BEGINNING = 0.85, 0.95, 0.45
-"""Weight of a word with the same English stem, and of one that only shares all but the last letters."""
+"""Weight of a word with the same English stem (more when the typed one is in no note), and of one that only shares all
+but the last letters."""
 ONE_EDIT, TWO_EDITS = 0.7, 0.4
 """Weight of a word one typing mistake away, and two (words of 8 letters on)."""
 MOST_FORMS = 20

@@ -12,12 +12,14 @@ from search_core import SearchCore
 
 
 @pytest.fixture(scope="module")
-def core(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchCore]:
-    vault = SearchCore(str(shared_data / "vaults" / "notes"), cache_dir=str(tmp_path_factory.mktemp("cache")))
+def core(real_notes: str, real_cache: str) -> Iterator[SearchCore]:
+    vault = SearchCore(real_notes, cache_dir=real_cache)
     yield vault
     vault.close()
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.xdist_group("ranking")
 def test_the_first_packet_answers_and_more_helps(core: SearchCore, shared_data: Path) -> None:
     asked = questions([shared_data / "questions" / "answers.jsonl"])
     figures = measure(asked, ours(core))

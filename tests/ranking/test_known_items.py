@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from search_core.core import index_path
 from search_core.index import Index
 from search_core.local import local_search
 from search_core.notes import EVERYTHING
@@ -19,8 +20,9 @@ MRR_PER_KIND = 0.85
 
 
 @pytest.mark.timeout(300)  # 15 s alone; the limit is for a machine that does much else
-def test_mean_reciprocal_rank(shared_data: Path, tmp_path: Path) -> None:
-    index = Index(str(tmp_path / "index.sqlite"), Vault(str(shared_data / "vaults/notes")))
+@pytest.mark.xdist_group("ranking")
+def test_mean_reciprocal_rank(shared_data: Path, real_notes: str, real_cache: str) -> None:
+    index = Index(index_path(real_notes, (), real_cache), Vault(real_notes))
     index.refresh()
     ranks: dict[str, list[float]] = defaultdict(list)
     with (shared_data / "questions/known-item.jsonl").open(encoding="utf-8") as lines:
