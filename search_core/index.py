@@ -140,8 +140,7 @@ class Index:
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             before, self._known = self._known, dict(self._db.execute("SELECT path, packed FROM folders"))
-            for folder in [folder for folder in self._marks if before.get(folder) != self._known.get(folder)]:
-                del self._marks[folder]
+            self._marks = {f: mark for f, mark in self._marks.items() if before.get(f) == self._known.get(f)}
             stored = self._db.execute("SELECT value FROM meta WHERE key = 'rules'").fetchone()
             self._rules = stored[0] if stored else ""
             self._forget_scopes()
@@ -183,8 +182,7 @@ class Index:
                 "SELECT id, name, mtime, size, ctime, racy, crc FROM notes WHERE folder = ?", (folder_id,)
             )
         }
-        settled = True
-        prefix = f"{listing.folder}/" if listing.folder else ""
+        prefix, settled = f"{listing.folder}/" if listing.folder else "", True
         for entry in self._vault.entries(listing):
             before = old.pop(entry.name, None)
             if before is None or before.entry != entry or before.racy:
@@ -223,12 +221,14 @@ class Index:
 
     def _store(self, folder_id: int, path: str, content: Content, racy: bool, crc: int, note_id: int | None) -> None:
         fields = fields_of(content.entry.name[:-3], content.text, path[:-3])
+        if note_id is not None:  # not `OR REPLACE`, which makes each new note of a first build dearer
+            self._drop_note(note_id)
         note = self._db.execute(
-            "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (note_id, folder_id, *content.entry, racy, crc, fields.words, fields.shown_tags, fields.true_keys),
         ).lastrowid
         self._db.execute(
-            "INSERT OR REPLACE INTO text (rowid, title, path, headings, tags, body, ids) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO text (rowid, title, path, headings, tags, body, ids) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (note, *fields[:6]),
         )
 
