@@ -47,8 +47,10 @@ QUIET_SECONDS = 8.0
 """Mesh time without a packet after which nothing more is waited for; a lost acknowledgement is repeated sooner."""
 TAIL_SECONDS = 0.6
 """Mesh time in which the radios acknowledge the acknowledgements, once the gateway has nothing left to do."""
-SILENT_SECONDS = 12.0
-"""Real seconds after which a gateway that has nothing to send will not answer: a repeated question, say."""
+REPEAT_SECONDS = 5.0
+"""Real seconds waited for an answer to a question that was asked before: to a doubled one nothing is said."""
+PATIENCE_SECONDS = 8.0
+"""Real seconds after which the screen says that it still waits: a first look at thousands of notes takes long."""
 WAIT_STEP_SECONDS = 0.1
 MAX_QUESTION_BYTES = 200
 """What the official apps let their owner type."""
@@ -69,7 +71,7 @@ class Demo:
         """Send the question and show what comes; returns when all is acknowledged, or the time is over."""
         sent, seen_before, frames_before = self.pty.call(lambda: self._say(question))
         screen.asked(sent)
-        asked_at, shown, is_over = time.monotonic(), 0, False
+        asked_at, shown, is_over, is_patient = time.monotonic(), 0, False, True
         while not is_over:
             if self.interrupted.is_set():
                 raise KeyboardInterrupt
@@ -80,6 +82,9 @@ class Demo:
             for answer in seen[shown:]:
                 screen.answered(sent, answer)
             shown = len(seen)
+            if is_patient and not shown and time.monotonic() - asked_at > PATIENCE_SECONDS:
+                is_patient = False
+                screen.still_waiting()
         acknowledged = self.at_rest.is_set()
         return self.pty.call(
             lambda: Turn.of(self.mesh, self.handheld, sent, seen_before, frames_before, acknowledged=acknowledged)
@@ -99,7 +104,8 @@ class Demo:
         quiet = now - self.mesh.log[-1].end
         if len(self.handheld.seen) > seen_before:
             return quiet > (TAIL_SECONDS if self.at_rest.is_set() else QUIET_SECONDS)
-        unanswered = isinstance(parse(sent.text), Ignore) or waited > SILENT_SECONDS
+        is_repeat = any(other.text == sent.text for other in self.handheld.sent if other is not sent)
+        unanswered = isinstance(parse(sent.text), Ignore) or (is_repeat and waited > REPEAT_SECONDS)
         return unanswered and self.at_rest.is_set() and quiet > TAIL_SECONDS
 
 

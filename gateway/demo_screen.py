@@ -106,6 +106,9 @@ class Screen:
     def asked(self, question: Sent) -> None:
         self._box("you", question.text, f"{len(question.text.encode())} B")
 
+    def still_waiting(self) -> None:
+        self._below("… still waiting; the first question reads all notes, later ones do not.")
+
     def answered(self, question: Sent, answer: Seen) -> None:
         self._box("Loft", answer.text, f"{answer.size} B · {answer.at - question.at:.1f} s after asking")
 
