@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import logging
+import math
 import os
 import signal
 import threading
@@ -70,7 +71,7 @@ def running_gateway(config: Config, radio: Radio, heartbeat: Callable[[], None])
         stack.enter_context(alone_in(directory))
         store = _store(directory)
         stack.callback(store.close)
-        clock = SteadyClock(not_before=float(store.fact("last_now") or 0))
+        clock = SteadyClock(not_before=_last_now(store))
 
         def deliver(outcome: DeskOutcome) -> None:
             service.deliver(outcome)
@@ -153,6 +154,15 @@ def _store(directory: Path) -> Store:
         return open_store(directory, time.time())
     except StoreTrouble as trouble:
         raise GatewayError(f"{directory}: {trouble}; set [state] directory to one that can be written") from trouble
+
+
+def _last_now(store: Store) -> float:
+    """Until when the last run's clock went; 0 when that is not known or makes no sense."""
+    try:
+        last = float(store.fact("last_now") or 0)
+    except (StoreTrouble, ValueError):
+        return 0.0
+    return last if math.isfinite(last) else 0.0
 
 
 @contextlib.contextmanager

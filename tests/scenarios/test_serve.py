@@ -21,6 +21,7 @@ from gateway.radio.simulated.handheld import Handheld
 from gateway.radio.simulated.mesh import Mesh
 from gateway.radio.simulated.node import Node, introduce
 from gateway.radio.simulated.pty_radio import PtyRadio
+from gateway.store import Store
 
 SPEED = 4.0
 
@@ -146,3 +147,13 @@ def test_a_second_gateway_on_the_same_state_is_refused(home: Home) -> None:
     assert "Traceback" not in log
     with running(home) as process:
         assert stop(process, signal.SIGTERM) == 0
+
+
+def test_a_state_file_with_a_time_that_makes_no_sense_is_no_reason_to_stay_away(home: Home) -> None:
+    for nonsense in ("garbage", "inf"):
+        store = Store(home.vault.parent / "state")
+        with store.transaction():
+            store.put_fact("last_now", nonsense)
+        store.close()
+        with running(home) as process:
+            assert stop(process, signal.SIGTERM) == 0
