@@ -190,6 +190,7 @@ def note(config_path: str, text: str) -> int:
     sender = os.environ.get("USER", "") or "home"
     outcome = field_notes.append(text, sender, time.time(), 0)
     if not isinstance(outcome, Saved):
-        raise GatewayError(f"{config.vault.path}/{config.notes_inbox}: {outcome.detail or outcome.kind}")
+        why = (outcome.detail or outcome.kind).removeprefix(f"{config.notes_inbox}: ")
+        raise GatewayError(f"{config.vault.path}/{config.notes_inbox}: {why}")
     print(f"{outcome.path}: {outcome.line}")  # noqa: T201 - the command's answer
     return 0

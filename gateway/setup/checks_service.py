@@ -114,7 +114,8 @@ def check_answers(scene: Scene) -> Findings:
             "answers", WARNING, text, "`meshseek status` lists them; range, antenna and airtime are the usual"
         )
     if not troubled and not failed:
-        yield Finding("answers", OK, f"none of the last {len(last)} failed")
+        text = "the last one did not fail" if len(last) == 1 else f"none of the last {len(last)} failed"
+        yield Finding("answers", OK, text)
 
 
 def _unit() -> dict[str, str]:
