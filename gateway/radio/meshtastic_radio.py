@@ -244,8 +244,9 @@ class _TcpLink(_Guarded, TCPInterface):  # type: ignore[misc]
             self.socket = connected_socket(self.hostname, self.portNumber)
             self.writer = Writer(self.socket.fileno())
         except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or error
             raise LinkProblem(
-                f"no connection to {self.where} ({error}): is the radio on, in this network, with its network API on?"
+                f"no connection to {self.where} ({why}): is the radio on, in this network, with its network API on?"
             ) from error
 
     def _reconnect(self) -> None:

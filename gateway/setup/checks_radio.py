@@ -137,13 +137,19 @@ def _radio_of_gateway(scene: Scene) -> Findings:
         since = link.get("since")
         when = f" since {local_time(scene.snapshot.wall(since))}" if isinstance(since, float | int) else ""
         found = from_sentence("radio", FAULT, printable(str(link.get("reason") or "not yet connected"), 600))
-        # A sentence that ends with its causes has no remedy yet.
-        remedy = found.remedy if not found.remedy.startswith("unplugged") else f"{found.remedy}: {PLUG_IN}"
-        yield Finding("radio", FAULT, f"the gateway has no link{when}: {found.text}", remedy or PLUG_IN)
+        yield Finding("radio", FAULT, f"the gateway has no link{when}: {found.text}", _link_remedy(scene, found.remedy))
     elif scene.info is None:
         yield Finding(
             "radio", WARNING, "the gateway has not written yet what the radio is", "run this again in a minute"
         )
+
+
+def _link_remedy(scene: Scene, found: str) -> str:
+    """What the sentence about the link says itself, unless it ends with mere causes."""
+    target = scene.config.radio.target if scene.config is not None else None
+    if target is not None and (target.tcp_host or target.ble):
+        return found or "is the radio on and within reach? the gateway tries again by itself"
+    return f"{found}: {PLUG_IN}" if found.startswith("unplugged") else found or PLUG_IN
 
 
 def _settings(scene: Scene, info: RadioInfo) -> Findings:

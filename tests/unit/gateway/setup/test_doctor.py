@@ -18,12 +18,15 @@ from types import SimpleNamespace
 import pytest
 from setup_bench import SECRET, Bench, not_as_root, setup_bench
 
+from gateway.config import load_config
 from gateway.places import user_config
 from gateway.protocol.admission import fingerprint
 from gateway.protocol.messages import node_id
+from gateway.setup.checks_radio import check_radio
 from gateway.setup.doctor import doctor, examine
 from gateway.setup.findings import FAULT, OK, WARNING, Finding, Scene
 from gateway.setup.radio_look import look
+from gateway.setup.snapshot import Snapshot
 from gateway.store import FILE_NAME
 
 ASKED_SECONDS = 8.0
@@ -314,3 +317,22 @@ def test_a_full_disk_is_named_also_when_the_state_could_not_even_be_begun(
     assert full.remedy == "make room"
     assert "is empty" in empty.text
     assert "started again" in empty.remedy
+
+
+@pytest.mark.parametrize(
+    ("port", "reason", "remedy"),
+    [
+        ('port = "/dev/x"', "/dev/x is gone: unplugged, rebooted or read by another program", "data cable"),
+        ('port = "/dev/x"', "/dev/x says nothing", "data cable"),
+        ('tcp = "10.0.0.9"', "tcp 10.0.0.9:4403 closed the connection", "within reach"),
+        ('tcp = "10.0.0.9"', "no connection to tcp 10.0.0.9:4403: is the radio on?", "is the radio on?"),
+    ],
+)
+def test_a_link_that_is_down_has_a_remedy_for_its_kind(home: Path, port: str, reason: str, remedy: str) -> None:
+    file = home / "x.toml"
+    file.write_text(f'[vault]\npath = "{home}"\n[radio]\n{port}\n')
+    now = time.time()
+    status = {"running": True, "at": now, "wall": now, "link": {"up": False, "reason": reason}}
+    scene = Scene(now, NOT_ASKED, file, load_config(file), snapshot=Snapshot(home, status=status))
+    [fault] = check_radio(scene)
+    assert remedy in fault.remedy
