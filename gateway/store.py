@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gateway.protocol.answers import Answer, Attempt, Change, Ended, Moved, Question, Send, Stage
 from gateway.protocol.limits import SEEN_LIMIT
-from gateway.store_schema import attempt_of, migrate, question_of, row_of
+from gateway.store_schema import attempt_of, migrate, mistyped_or_none, question_of, row_of
 
 log = logging.getLogger("meshseek.store")
 
@@ -168,6 +168,8 @@ class Store:
                     migrate(connection)
                 except ValueError as error:
                     raise StoreTrouble(str(error), damaged=True) from error
+                if (column := mistyped_or_none(connection)) is not None:
+                    raise StoreTrouble(f"the state file is damaged: {column} makes no sense", damaged=True)
             except BaseException:
                 connection.close()
                 raise
@@ -331,7 +333,7 @@ class Store:
         """What is unfinished. Raises StoreTrouble, also when rows make no sense."""
         try:
             return self._owed(now)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, AttributeError) as error:
             raise StoreTrouble(f"rows that make no sense: {type(error).__name__}", damaged=True) from error
 
     def _owed(self, now: float) -> Owed:

@@ -86,6 +86,17 @@ def migrate(connection: sqlite3.Connection) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {MIGRATIONS[version]} PRAGMA user_version = {version + 1}; COMMIT;")
 
 
+def mistyped_or_none(connection: sqlite3.Connection) -> str | None:
+    """A column with a value of another type than it was declared with, which only damage puts there."""
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+    for (table,) in tables.fetchall():
+        for _, column, declared, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
+            wrong = f"SELECT 1 FROM {table} WHERE typeof({column}) NOT IN (?, 'null') LIMIT 1"
+            if connection.execute(wrong, (str(declared).lower(),)).fetchone():
+                return f"{table}.{column}"
+    return None
+
+
 def question_of(row: sqlite3.Row) -> Question:
     return Question(
         number=row["number"],

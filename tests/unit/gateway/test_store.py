@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sqlite3
 import stat
@@ -11,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from gateway.protocol.answers import Answer, Attempt, Ended, Moved, Question, Send, Stage
-from gateway.store import FILE_NAME, QUESTIONS_LIMIT, REFUSALS_LIMIT, SESSIONS_LIMIT, Store, StoreTrouble, open_store
+from gateway.store import (
+    FILE_NAME,
+    NOTHING_OWED,
+    QUESTIONS_LIMIT,
+    REFUSALS_LIMIT,
+    SESSIONS_LIMIT,
+    Store,
+    StoreTrouble,
+    open_store,
+)
 from gateway.store_schema import MIGRATIONS, VERSION, migrate
 
 NOW = 1_750_000_000.0
@@ -217,6 +227,33 @@ def test_an_older_file_is_brought_up_to_date_step_by_step() -> None:
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
         connection.execute("SELECT progress FROM questions")
         connection.close()
+
+
+@pytest.mark.parametrize(
+    ("column", "junk"),
+    [
+        ("questions.asked_at", "junk"),
+        ("questions.node", 9e99),
+        ("questions.text", b"\xff"),
+        ("questions.progress", "[]"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_damage(store: Store, tmp_path: Path, column: str, junk: object) -> None:
+    """SQLite finds nothing wrong with it, but the gateway could not start with it, today or at the next try."""
+    accept(store, question())
+    store.close()
+    connection = sqlite3.connect(tmp_path / "state" / FILE_NAME)
+    table, name = column.split(".")
+    connection.execute(f"UPDATE {table} SET {name} = ?, stage = 'parked'", (junk,))
+    connection.commit()
+    connection.close()
+    with contextlib.closing(Store(tmp_path / "state", NOW)) as again:
+        if again.set_aside is None:
+            with pytest.raises(StoreTrouble) as caught:
+                again.owed(NOW)
+            assert caught.value.damaged
+        else:
+            assert again.owed(NOW) == NOTHING_OWED
 
 
 def test_a_file_that_was_removed_while_it_was_in_use_is_made_anew(store: Store, tmp_path: Path) -> None:
