@@ -79,7 +79,9 @@ class Screen:
         notes = sum(1 for _ in vault.rglob("*.md")) if not is_own else 0
         what = f"your notes in {vault}" if is_own else f"{notes} notes that come with meshseek"
         lost = f", {loss:.0%} of packets lost" if loss else ""
-        self._line(f"A simulated radio, preset LongFast{lost}; the gateway answers from {what}.", dim=True)
+        said = f"A simulated radio{lost}; the gateway answers from {what}."
+        for line in wrap(said, self._columns):
+            self._line(line, dim=True)
 
     def hint(self) -> None:
         self._line("Type a question as on the handheld; `h` for help, `quit` to leave.", dim=True)
