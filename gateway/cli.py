@@ -276,7 +276,9 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
 def _status_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     parser.add_argument("--watch", action="store_true", help="show it again every two seconds until Ctrl-C")
-    parser.add_argument("--show-text", action="store_true", help="also show the text of the last questions")
+    parser.add_argument(
+        "--show-text", action="store_true", help="also show the words of questions whose answer is still under way"
+    )
 
 
 def _init_options(parser: argparse.ArgumentParser) -> None:

@@ -41,7 +41,7 @@ complete -c meshseek -n '__fish_seen_subcommand_from status' -s h -l help -d 'sh
 complete -c meshseek -n '__fish_seen_subcommand_from status' -l config -r -F -d 'the config file (default: where `meshseek init` writes)'
 complete -c meshseek -n '__fish_seen_subcommand_from status' -l json -d 'one JSON object on standard output'
 complete -c meshseek -n '__fish_seen_subcommand_from status' -l watch -d 'show it again every two seconds until Ctrl-C'
-complete -c meshseek -n '__fish_seen_subcommand_from status' -l show-text -d 'also show the text of the last questions'
+complete -c meshseek -n '__fish_seen_subcommand_from status' -l show-text -d 'also show the words of questions whose answer is still under way'
 complete -c meshseek -n __fish_use_subcommand -a note -d 'append a line to the inbox note'
 complete -c meshseek -n '__fish_seen_subcommand_from note' -s h -l help -d 'show this help message and exit'
 complete -c meshseek -n '__fish_seen_subcommand_from note' -l config -r -F -d 'the config file (default: where `meshseek init` writes)'

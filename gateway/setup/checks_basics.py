@@ -30,6 +30,16 @@ FOLDERS_LIMIT = 5_000
 """Folders looked into for ones that may not be entered."""
 
 
+OPEN_VAULT = "open this vault in Obsidian and switch on the HTTP server in Omnisearch's settings"
+OMNISEARCH_REMEDIES = {
+    "late": "wait until Omnisearch has made its index, or restart Obsidian",
+    "hung": "wait until Omnisearch has made its index, or restart Obsidian",
+    "wrong-vault": f"{OPEN_VAULT}; with two vaults open, give each its own port there",
+    "not-omnisearch": f"another program has this port: set another one in Omnisearch's settings; {OPEN_VAULT}",
+}
+"""By what was found where Omnisearch should be."""
+
+
 def check_program(_scene: Scene) -> Findings:
     libraries = ", ".join(f"{name} {_version(name)}" for name in ("meshtastic", "pyserial", "pypubsub", "tomlkit"))
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
@@ -175,11 +185,10 @@ def check_omnisearch(scene: Scene) -> Findings:
         yield Finding("omnisearch", OK, tried)
         return
     is_wanted = config.vault.source == "omnisearch" or config.vault.omnisearch.enabled == "on"
-    is_odd = any(attempt.kind not in {"refused", "unknown"} for attempt in attempts)
-    level = FAULT if is_wanted else WARNING if is_odd else OK
+    odd = next((attempt.kind for attempt in attempts if attempt.kind not in {"refused", "unknown"}), "")
+    level = FAULT if is_wanted else WARNING if odd else OK
     remedy = (
-        "open this vault in Obsidian and switch on the HTTP server in Omnisearch's settings, or set [omnisearch] "
-        'enabled = "off" and [vault] source = "auto"'
+        f'{OMNISEARCH_REMEDIES.get(odd, OPEN_VAULT)}, or set [omnisearch] enabled = "off" and [vault] source = "auto"'
     )
     alone = "nobody answers" if config.vault.source == "omnisearch" else "the local search answers alone"
     yield Finding("omnisearch", level, f"not there, {alone} ({tried})", remedy if level != OK else "")

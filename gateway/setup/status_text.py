@@ -184,7 +184,9 @@ def _questions(snapshot: Snapshot, styled: Styled, *, show_text: bool) -> Iterat
         yield for_terminal(f"  q {row['number']:<5} {asked}  {node_id(row['node'])}  {_outcome(row)}")
         if show_text:
             text = snapshot.texts.get(row["number"])
-            yield for_terminal(f"          {text}" if text else "          (text no longer kept)")
+            yield for_terminal(
+                f"          {text}" if text else "          (answered or given up: its words are not kept)"
+            )
 
 
 def _outcome(row: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from omnisearch_server import OmnisearchServer, Respond, head, hung, raw, row, rows
 from setup_bench import SECRET, Bench, not_as_root, setup_bench
 
 from gateway.config import load_config
@@ -169,6 +170,24 @@ def test_omnisearch_that_is_not_there_is_no_fault(bench: Bench, monkeypatch: pyt
     (found,) = [finding for finding in findings(bench.config()) if finding.check == "omnisearch"]
     assert found.level == OK
     assert "127.0.0.1:9" in found.text
+
+
+@pytest.mark.parametrize(
+    ("respond", "remedy"),
+    [
+        (rows(row("a.md", vault="Other")), "two vaults"),
+        (raw(head(2, "text/html") + b"hi"), "another program has this port"),
+        (hung, "restart Obsidian"),
+    ],
+    ids=["other vault", "other program", "hung"],
+)
+def test_the_remedy_fits_what_is_in_omnisearchs_place(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, respond: Respond, remedy: str
+) -> None:
+    bench.replaced = {'source = "local"': 'source = "auto"'}
+    with OmnisearchServer(respond) as server:
+        monkeypatch.setenv("OMNISEARCH_URL", f"http://127.0.0.1:{server.port}")
+        assert remedy in bad(findings(bench.config()), WARNING)["omnisearch"].remedy
 
 
 def test_a_radio_that_is_unplugged(bench: Bench) -> None:
