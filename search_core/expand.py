@@ -24,7 +24,8 @@ ONE_EDIT, TWO_EDITS = 0.7, 0.4
 """Weight of a word one typing mistake away, and two (words of 8 letters on)."""
 MOST_FORMS = 20
 """Forms kept of each sort: more are noise."""
-FILLER_SHARE = 0.1
+FILLER_SHARE = 0.25
+"""A word in more notes than this tells nothing, in any language: no other forms, and no part in the ranking."""
 COMMON_SHARE, COMMON_NOTES = 0.02, 5
 """A word in more notes than this share (and number) is surely meant as typed: no other forms."""
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz0123456789", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
@@ -173,7 +174,7 @@ def _mended(word: str, vocabulary: Vocabulary) -> Iterator[tuple[str, float]]:
     letters, digits = frozenset(word), _digits(word)  # a wrong digit is another thing, not a mistake
     near: list[tuple[int, str]] = []
     for other, _ in vocabulary.words_from(word[0], len(word) - most, len(word) + most):
-        if len(letters.difference(other)) <= most:
+        if len(letters.difference(other)) <= most and len(set(other) - letters) <= most:
             distance = edits(word, other, most)
             if 0 < distance <= most and _digits(other) == digits:
                 near.append((distance, other))
