@@ -19,12 +19,12 @@ half.
 
 How the constants were chosen: on 393 known questions of fourteen kinds and, against fitting them too closely, 1,357
 more of the same kinds about other notes, 91 of them written by hand. 932 others, 101 by hand, were asked only at the
-end: what is here now instead of an earlier formula was worth 0.008, 0.013 and 0.011 of the mean reciprocal rank. The
+end: what is here now instead of an earlier formula was worth 0.008, 0.014 and 0.011 of the mean reciprocal rank. The
 surface is flat: doubling or halving a bonus moves it by less than 0.005, and all that sets `QUESTION` apart was worth
-0.01 to 0.07 on questions written by hand. Tried and left out, for they
-helped nowhere or on one set only: an exponent on `idf`, rarity of each form instead of the word's, weights by how much
-of a word was typed or by which keys are neighbours, counting all forms of a word together, neighbours in the order of
-the question, a list of synonyms, counting the title's words into each passage.
+0.01 to 0.07 on questions written by hand. Tried and left out, for they helped nowhere or on one set only: an exponent
+on `idf`, rarity of each form instead of the word's, weights by how much of a word was typed or by which keys are
+neighbours, counting all forms of a word together, neighbours in the order of the question, a list of synonyms,
+counting the title's words into each passage.
 """
 
 from __future__ import annotations
