@@ -120,7 +120,10 @@ class Session:
             if not self.is_configured or self._gate is not Gate.HOLDING:
                 return False
             self._gate = Gate.OPEN
-            self._pulse = Pulse(self._rules, time.monotonic())
+            now = time.monotonic()
+            self._pulse = Pulse(self._rules, now)
+            # The radio may have read a text of the last connection, or of the last process, only just now.
+            self._text_due = now + self._rules.text_gap_seconds
             self._safely(up)
             while self._held:
                 self._safely(self._held.popleft())
