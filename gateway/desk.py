@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -23,7 +24,7 @@ from gateway.protocol.requests import (
     SearchRequest,
     Trouble,
 )
-from search_core import SearchCore
+from search_core import EVERYTHING, SearchCore, VaultInfo
 from search_core.errors import NoteGone, SearchError, VaultMissing
 
 log = logging.getLogger("meshseek.desk")
@@ -79,26 +80,38 @@ class VaultDesk:
         self._thread.join(CLOSE_SECONDS)
 
     def _work(self) -> None:
-        core: SearchCore | None = None
+        core = self._open_early()
         while (item := self._requests.get()) is not None:
             ticket, request = item
-            try:
-                core = core or self._open_core()
-                outcome = self._carry_out(core, request)
-            except VaultMissing as error:
-                outcome = Trouble("vault", str(error))
-            except NoteGone as error:
-                outcome = Trouble("gone", str(error))
-            except SearchError as error:
-                outcome = Trouble("failed", str(error))
-            except Exception as error:
-                # Whatever broke, this asker gets a line and the next one is served.
-                log.error("event=desk_failed error=%s", type(error).__name__)
-                log.debug("event=desk_failed", exc_info=True)
-                outcome = Trouble("failed", type(error).__name__)
+            core, outcome = self._attempt(core, request)
             self._deliver(DeskOutcome(ticket, outcome))
         if core is not None:
             core.close()
+
+    def _open_early(self) -> SearchCore | None:
+        """Read the vault before anybody asks: a first index of many notes takes longer than an asker waits."""
+        began = time.monotonic()
+        core, outcome = self._attempt(None, InfoRequest(EVERYTHING))
+        if isinstance(outcome, VaultInfo):
+            log.info("event=vault_ready notes=%d seconds=%.1f", outcome.notes, time.monotonic() - began)
+        return core
+
+    def _attempt(self, core: SearchCore | None, request: Request) -> tuple[SearchCore | None, Outcome]:
+        """The core, opened if it can be, and what came of the request. Never raises."""
+        try:
+            core = core or self._open_core()
+            return core, self._carry_out(core, request)
+        except VaultMissing as error:
+            return core, Trouble("vault", str(error))
+        except NoteGone as error:
+            return core, Trouble("gone", str(error))
+        except SearchError as error:
+            return core, Trouble("failed", str(error))
+        except Exception as error:
+            # Whatever broke, this asker gets a line and the next one is served.
+            log.error("event=desk_failed error=%s", type(error).__name__)
+            log.debug("event=desk_failed", exc_info=True)
+            return core, Trouble("failed", type(error).__name__)
 
     def _carry_out(self, core: SearchCore, request: Request) -> Outcome:
         match request:

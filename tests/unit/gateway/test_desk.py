@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,3 +108,19 @@ def test_more_requests_than_can_wait_are_told_so_at_once() -> None:
     desk.close()
     assert isinstance(busy, Trouble)
     assert busy.kind == "busy"
+
+
+def test_the_vault_is_read_before_anybody_asks(vault: Path, tmp_path: Path) -> None:
+    """A first index of many notes takes longer than an asker waits."""
+    ready = threading.Event()
+
+    class Core(SearchCore):
+        def info(self, *arguments: Any, **named: Any) -> VaultInfo:
+            found = super().info(*arguments, **named)
+            ready.set()
+            return found
+
+    desk = desk_over(lambda: Core(str(vault), cache_dir=str(tmp_path / "cache")), Outcomes())
+    assert ready.wait(10)
+    desk.close()
+    assert list((tmp_path / "cache").glob("*.sqlite"))
