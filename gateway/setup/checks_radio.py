@@ -35,6 +35,7 @@ from gateway.setup.findings import FAULT, OK, WARNING, Finding, Findings, Scene,
 from gateway.setup.radio_look import look
 
 PLUG_IN = "plug it in with a data cable; `ls -l /dev/serial/by-id` shows what is there"
+RESTART = "unplug it, wait ten seconds, plug it in again"
 HEAR_FROM = "send any text from it to this radio, wait a minute and run this again"
 
 
@@ -119,7 +120,7 @@ def check_radio(scene: Scene) -> Findings:
         scene.announce(f"asking the radio, up to {scene.radio_seconds:.0f} s …")
         found = look(scene.config.radio.target, scene.radio_seconds)
         if isinstance(found, str):
-            yield from_sentence("radio", FAULT, found, "unplug it, wait ten seconds, plug it in again")
+            yield from_sentence("radio", FAULT, found, RESTART)
         else:
             scene.info = found
     else:
@@ -149,7 +150,7 @@ def _link_remedy(scene: Scene, found: str) -> str:
     target = scene.config.radio.target if scene.config is not None else None
     if target is not None and (target.tcp_host or target.ble):
         return found or "is the radio on and within reach? the gateway tries again by itself"
-    return f"{found}: {PLUG_IN}" if found.startswith("unplugged") else found or PLUG_IN
+    return f"{found}: {PLUG_IN}" if found.startswith("unplugged") else found or RESTART
 
 
 def _settings(scene: Scene, info: RadioInfo) -> Findings:

@@ -342,7 +342,7 @@ def test_a_full_disk_is_named_also_when_the_state_could_not_even_be_begun(
     ("port", "reason", "remedy"),
     [
         ('port = "/dev/x"', "/dev/x is gone: unplugged, rebooted or read by another program", "data cable"),
-        ('port = "/dev/x"', "/dev/x says nothing", "data cable"),
+        ('port = "/dev/x"', "nothing came from the radio for 300 s", "ten seconds"),
         ('tcp = "10.0.0.9"', "tcp 10.0.0.9:4403 closed the connection", "within reach"),
         ('tcp = "10.0.0.9"', "no connection to tcp 10.0.0.9:4403: is the radio on?", "is the radio on?"),
     ],
