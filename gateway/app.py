@@ -29,11 +29,10 @@ from gateway.radio.meshtastic_radio import MeshtasticRadio
 from gateway.radio.port import Radio
 from gateway.service import Service, ServiceRules
 from gateway.store import Store, StoreTrouble, open_store
+from gateway.store_files import LOCK_NAME
 from search_core import SearchCore
 
 log = logging.getLogger("meshseek.app")
-
-LOCK_NAME = "serving.lock"
 
 
 def serve(config_path: str) -> int:

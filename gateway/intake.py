@@ -16,7 +16,8 @@ from gateway.protocol.answers import Question
 from gateway.protocol.commands import Command, Help, Ignore, Info, Note, Search, Stop
 from gateway.protocol.limits import LIMIT_KIND, Backlog, OverLimit, QuestionCounter, QuestionLimits, SeenPackets
 from gateway.protocol.messages import IncomingText, RadioInfo
-from gateway.store import Owed, mark_of
+from gateway.store import mark_of
+from gateway.store_schema import Owed
 
 MARKS_PER_NODE = 8
 NODES_LIMIT = 1_000

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Callable, Iterable
 
 from gateway.clock import Clock
-from gateway.store import NOTHING_OWED, Owed, Store, StoreTrouble
+from gateway.store import Store, StoreTrouble
+from gateway.store_schema import NOTHING_OWED, Owed
 
 log = logging.getLogger("meshseek.service")
 

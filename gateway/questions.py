@@ -21,7 +21,7 @@ from gateway.protocol.messages import IncomingText, RadioInfo, node_id
 from gateway.protocol.replies import Status
 from gateway.protocol.requests import DeskOutcome, Trouble
 from gateway.status import Board
-from gateway.store import Owed
+from gateway.store_schema import Owed
 
 log = logging.getLogger("meshseek.service")
 

@@ -13,17 +13,15 @@ import json
 import logging
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from gateway.protocol.answers import Answer, Attempt, Change, Ended, Moved, Question, Send, Stage
+from gateway.protocol.answers import Answer, Change, Ended, Moved, Question, Send, Stage
 from gateway.protocol.limits import SEEN_LIMIT
-from gateway.store_schema import attempt_of, migrate, mistyped_or_none, question_of, row_of
+from gateway.store_files import FILE_NAME, private_file, set_aside
+from gateway.store_schema import Owed, attempt_of, migrate, mistyped_or_none, question_of, row_of
 
 log = logging.getLogger("meshseek.store")
 
-FILE_NAME = "state.sqlite"
 QUESTIONS_LIMIT = 2_000
 """Finished questions remembered, without their text."""
 SESSIONS_LIMIT = 500
@@ -31,8 +29,6 @@ REFUSALS_LIMIT = 200
 ATTEMPTS_AGE = 2 * 3600.0
 """The airtime budget looks back one hour."""
 MARKS_AGE = 600.0
-SET_ASIDE_LIMIT = 3
-"""Damaged files kept; the oldest goes first."""
 _BUSY_SECONDS = 2.0
 
 ASKED = "asked"
@@ -54,31 +50,6 @@ class StoreTrouble(Exception):
         super().__init__(message)
         self.damaged = damaged
         self.absent = absent
-
-
-@dataclass(frozen=True, slots=True)
-class Owed:
-    """What the last run left unfinished, and what this one must remember."""
-
-    questions: tuple[Question, ...]
-    """Without an answer yet, oldest first."""
-    answering: tuple[Question, ...]
-    """Those of `answers`, without their words."""
-    answers: tuple[Answer, ...]
-    attempts: tuple[tuple[Attempt, float | None], ...]
-    """In order of time; with the transmissions made, None while in flight."""
-    seen: tuple[tuple[int, int], ...]
-    """Node and packet id, oldest first."""
-    asked: tuple[tuple[int, float, bytes | None, str], ...]
-    """Node, time, mark and kind of answer of the questions of the last hour, oldest first."""
-    next_number: int
-
-    def in_flight(self) -> list[Attempt]:
-        """Attempts without a result, and before them those that may still be acknowledged."""
-        return [attempt for attempt, _ in self.attempts]
-
-
-NOTHING_OWED = Owed((), (), (), (), (), (), 1)
 
 
 def mark_of(node: int, text: str) -> bytes:
@@ -112,7 +83,8 @@ class Store:
         with contextlib.suppress(sqlite3.Error, AttributeError):
             self._connection.close()
         if self._directory is not None and not self._is_gone():
-            self.set_aside = _set_aside(self._directory, wall)
+            with _mapped():
+                self.set_aside = set_aside(self._directory, wall)
             log.error("event=store_set_aside file=%s why=%r", self.set_aside.name, why)
         self._connection = self._open()
 
@@ -154,7 +126,7 @@ class Store:
 
     def _open(self) -> sqlite3.Connection:
         with _mapped():
-            target = ":memory:" if self._directory is None else str(_private_file(self._directory))
+            target = ":memory:" if self._directory is None else str(private_file(self._directory))
             connection = sqlite3.connect(
                 target, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
             )
@@ -407,25 +379,3 @@ def _mapped() -> Iterator[None]:
         raise StoreTrouble(f"the state directory cannot be used: {error.strerror or error}") from error
     except (ValueError, OverflowError) as error:
         raise StoreTrouble(f"a value cannot be stored: {type(error).__name__}") from error
-
-
-def _private_file(directory: Path) -> Path:
-    """The state file in a directory that only its owner can enter."""
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    directory.chmod(0o700)
-    file = directory / FILE_NAME
-    file.touch(mode=0o600)
-    file.chmod(0o600)
-    return file
-
-
-def _set_aside(directory: Path, wall: float) -> Path:
-    stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y%m%d-%H%M%S")
-    target = directory / f"{FILE_NAME}.damaged-{stamp}"
-    with _mapped():
-        for suffix in ("-wal", "-shm"):
-            (directory / (FILE_NAME + suffix)).unlink(missing_ok=True)
-        (directory / FILE_NAME).replace(target)
-        for old in sorted(directory.glob(f"{FILE_NAME}.damaged-*"))[:-SET_ASIDE_LIMIT]:
-            old.unlink(missing_ok=True)
-    return target

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import dataclass
 
-from gateway.protocol.answers import Attempt, Question
+from gateway.protocol.answers import Answer, Attempt, Question
 
 _FIRST = """
 CREATE TABLE questions (
@@ -121,3 +122,28 @@ def attempt_of(row: sqlite3.Row) -> Attempt:
 
 def row_of(attempt: Attempt) -> tuple[object, ...]:
     return (attempt.question, attempt.part, attempt.node, attempt.sent_at, attempt.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """What the last run left unfinished, and what this one must remember."""
+
+    questions: tuple[Question, ...]
+    """Without an answer yet, oldest first."""
+    answering: tuple[Question, ...]
+    """Those of `answers`, without their words."""
+    answers: tuple[Answer, ...]
+    attempts: tuple[tuple[Attempt, float | None], ...]
+    """In order of time; with the transmissions made, None while in flight."""
+    seen: tuple[tuple[int, int], ...]
+    """Node and packet id, oldest first."""
+    asked: tuple[tuple[int, float, bytes | None, str], ...]
+    """Node, time, mark and kind of answer of the questions of the last hour, oldest first."""
+    next_number: int
+
+    def in_flight(self) -> list[Attempt]:
+        """Attempts without a result, and before them those that may still be acknowledged."""
+        return [attempt for attempt, _ in self.attempts]
+
+
+NOTHING_OWED = Owed((), (), (), (), (), (), 1)

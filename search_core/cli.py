@@ -74,6 +74,8 @@ _FLAGS = ("json", "help")
 
 def main(argv: Sequence[str] | None = None, defaults: Defaults | None = None) -> int:
     """Run the command; returns its exit code, raises nothing that a user can cause."""
+    if sys.stdout is None:  # closed by the caller: an answer has nowhere to go
+        return ABSENT
     try:
         return _run(sys.argv[1:] if argv is None else argv, defaults or Defaults())
     except KeyboardInterrupt:

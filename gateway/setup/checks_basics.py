@@ -18,7 +18,7 @@ from gateway.setup.findings import FAULT, OK, WARNING, Finding, Findings, Scene
 from gateway.setup.other_user import may_read_folder, user_of
 from gateway.setup.snapshot import Snapshot, remedy_for, state_directory_of, take_snapshot
 from gateway.setup.vault_look import index_look, open_core, vault_info
-from gateway.store import FILE_NAME
+from gateway.store_files import FILE_NAME
 from gateway.toml_tables import ConfigError, Problem
 from gateway.version import VERSION
 from search_core.errors import SearchError

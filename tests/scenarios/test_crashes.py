@@ -10,7 +10,8 @@ import pytest
 from scenarios.world import GATEWAY, START, World, answers_to, assert_sound
 
 from gateway.protocol.requests import SearchRequest
-from gateway.store import FILE_NAME, Store
+from gateway.store import Store
+from gateway.store_files import FILE_NAME
 
 HOUR = 3600.0
 

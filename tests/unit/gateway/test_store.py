@@ -12,17 +12,9 @@ from pathlib import Path
 import pytest
 
 from gateway.protocol.answers import Answer, Attempt, Ended, Moved, Question, Send, Stage
-from gateway.store import (
-    FILE_NAME,
-    NOTHING_OWED,
-    QUESTIONS_LIMIT,
-    REFUSALS_LIMIT,
-    SESSIONS_LIMIT,
-    Store,
-    StoreTrouble,
-    open_store,
-)
-from gateway.store_schema import MIGRATIONS, VERSION, migrate
+from gateway.store import QUESTIONS_LIMIT, REFUSALS_LIMIT, SESSIONS_LIMIT, Store, StoreTrouble, open_store
+from gateway.store_files import FILE_NAME
+from gateway.store_schema import MIGRATIONS, NOTHING_OWED, VERSION, migrate
 
 NOW = 1_750_000_000.0
 HOUR = 3600.0
@@ -285,3 +277,14 @@ def test_a_directory_that_cannot_be_used_means_memory(tmp_path: Path, caplog: py
     store = open_store(tmp_path / "file" / "state", NOW)
     accept(store, question())
     assert "event=store_in_memory" in caplog.text
+
+
+def test_a_directory_with_other_things_in_it_keeps_its_mode(tmp_path: Path) -> None:
+    """`[state] directory = "/tmp"`, run by root, must not lock everybody out of /tmp."""
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    shared.chmod(0o755)
+    (shared / "somebody elses").touch()
+    Store(shared).close()
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o755
+    assert stat.S_IMODE((shared / "state.sqlite").stat().st_mode) == 0o600

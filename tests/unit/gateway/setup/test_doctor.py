@@ -28,7 +28,7 @@ from gateway.setup.doctor import doctor, examine
 from gateway.setup.findings import FAULT, OK, WARNING, Finding, Scene
 from gateway.setup.radio_look import look
 from gateway.setup.snapshot import Snapshot
-from gateway.store import FILE_NAME
+from gateway.store_files import FILE_NAME
 
 ASKED_SECONDS = 8.0
 """For a radio that answers."""

@@ -31,7 +31,8 @@ from gateway.setup.snapshot import take_snapshot
 from gateway.setup.status import as_object, status
 from gateway.setup.status_text import lines
 from gateway.status import NODES_LIMIT, Board, process_birth, radio_as_json, radio_from_json
-from gateway.store import FILE_NAME, Store
+from gateway.store import Store
+from gateway.store_files import FILE_NAME
 from gateway.toml_tables import ConfigError
 
 NOW = 1_800_000_000.0
