@@ -15,10 +15,11 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from search_core.folder_watch import LEAST_NOTES, FolderWatch
 from search_core.note_fields import fields_of
 from search_core.notes import EVERYTHING, Scope
 from search_core.terms import fold
-from search_core.vault import RACY_SECONDS, Content, Entry, Listing, Unread, Vault, is_below
+from search_core.vault import RACY_SECONDS, Content, Entry, Listing, Unread, Vault, batches, is_below
 
 SCHEMA = "1"
 COLUMN_WEIGHTS = "5, 2, 3, 2, 1, 1"
@@ -74,6 +75,7 @@ class Index:
         self._known: dict[str, bytes] = {}
         self._marks: dict[str, int] = {}
         self._swept = False
+        self._watch = FolderWatch(vault.root)
         self.is_new = False  # made by this process, and not complete yet
         self._version = -1
         self._rules = ""
@@ -117,6 +119,7 @@ class Index:
         return f"meshseek {SCHEMA} {sys.version_info[:2]} {sqlite3.sqlite_version} {self._vault.root}"
 
     def close(self) -> None:
+        self._watch.close()
         self._db.close()
 
     def is_current_file(self) -> bool:
@@ -128,19 +131,25 @@ class Index:
     def refresh(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Bring the index up to date with the vault. Raises `VaultMissing`."""
         rules = self._vault.load_rules()
-        self._notice_others(rules)
+        if self._watch.is_at_rest(unless=self._notice_others(rules)):
+            return
+        began = time.monotonic()
         changed, seen = self._vault.sweep(self._known, self._marks if self._swept else None)
-        self._swept = True  # marks pay from the second time on
         gone = self._known.keys() - seen
         if changed or gone:
             self._write(changed, gone, rules, progress)
         self.is_new = False
+        if self._swept and self.size(EVERYTHING).notes >= LEAST_NOTES:
+            settled = not (changed or gone or self._vault.has_hard_links)
+            self._watch.swept(self._vault.listed, began=began, settled=settled)
+        self._swept = True  # marks and watches pay from the second time on
 
-    def _notice_others(self, rules: str) -> None:
-        version = self._db.execute("PRAGMA data_version").fetchone()[0]
+    def _notice_others(self, rules: str) -> bool:
+        """Whether what is in memory was of no use any more: another process wrote, or other rules are in force."""
+        version, before = self._db.execute("PRAGMA data_version").fetchone()[0], self._version
         if version != self._version:
-            before, self._known = self._known, dict(self._db.execute("SELECT path, packed FROM folders"))
-            self._marks = {f: mark for f, mark in self._marks.items() if before.get(f) == self._known.get(f)}
+            known, self._known = self._known, dict(self._db.execute("SELECT path, packed FROM folders"))
+            self._marks = {f: mark for f, mark in self._marks.items() if known.get(f) == self._known.get(f)}
             stored = self._db.execute("SELECT value FROM meta WHERE key = 'rules'").fetchone()
             self._rules = stored[0] if stored else ""
             self._forget_scopes()
@@ -148,6 +157,7 @@ class Index:
         if rules != self._rules:
             self._known = dict.fromkeys(self._known, b"")
             self._marks.clear()
+        return version != before or rules != self._rules
 
     def _forget_scopes(self) -> None:
         self._scopes.clear()
@@ -158,7 +168,7 @@ class Index:
     ) -> None:
         version, total, done = self._version, sum(listing.notes for listing in changed), 0
         self._version = -1  # what is in memory is not trusted again before all of it is written
-        for batch in _batches(changed):
+        for batch in batches(changed, BATCH_NOTES):
             with _Transaction(self._db):
                 for listing in batch:
                     self._write_folder(listing)
@@ -367,19 +377,6 @@ class _Transaction:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK" if kind else "COMMIT")
-
-
-def _batches(changed: list[Listing]) -> Iterator[list[Listing]]:
-    batch: list[Listing] = []
-    notes = 0
-    for listing in changed:
-        batch.append(listing)
-        notes += listing.notes
-        if notes >= BATCH_NOTES:
-            yield batch
-            batch, notes = [], 0
-    if batch:
-        yield batch
 
 
 def _hiding(scope: Scope) -> tuple[str, list[str]]:

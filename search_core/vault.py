@@ -85,6 +85,10 @@ class Vault:
         self._exclude = tuple(folded for part in exclude if (folded := folder_key(part)))
         self._ignore: tuple[Callable[[str], bool], ...] = ()
         self._settings_stamp = ""
+        self.listed: list[str] = []
+        """The folders that the last sweep looked into, those without notes included."""
+        self.has_hard_links = False
+        """Whether a note was seen that has a second name somewhere."""
 
     def sweep(self, known: dict[str, bytes], marks: dict[str, int] | None = None) -> tuple[list[Listing], set[str]]:
         """The folders whose notes differ from `known`, and all folders that hold notes. Raises `VaultMissing`.
@@ -96,8 +100,10 @@ class Vault:
         seen: set[str] = set()
         pending, linked = [""], set[str]()
         mark = 0
+        self.listed = []
         while pending:
             folder = pending.pop()
+            self.listed.append(folder)
             if marks is not None:
                 mark, below = self._glance(folder)  # before the listing: a change in between is seen the next time
                 if mark and mark == marks.get(folder):
@@ -187,6 +193,7 @@ class Vault:
                 if name[-3:] in _SUFFIXES:
                     stat = entry.stat(follow_symlinks=False)
                     if stat.st_mode & _KIND == _REGULAR:
+                        self.has_hard_links |= stat.st_nlink > 1
                         rows.append((name, stat.st_mode, stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns))
                         continue
                     odd = True
@@ -309,6 +316,18 @@ class Vault:
         if self._inside(os.path.realpath(f"{self.root}/{path}")) is None or self.is_excluded(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         return os.path.realpath(f"{self.root}/{path}")
+
+
+def batches(listings: list[Listing], notes: int) -> Iterator[list[Listing]]:
+    """The listings in groups of at least so many notes; only the last may have fewer."""
+    batch: list[Listing] = []
+    for listing in listings:
+        batch.append(listing)
+        if sum(one.notes for one in batch) >= notes:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _read_once(real: str, path: str) -> Content | Unread:
