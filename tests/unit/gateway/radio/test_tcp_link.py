@@ -143,11 +143,9 @@ def test_a_connection_that_takes_nothing_is_given_up_and_closed_in_time(tcp: Tcp
         heard.wait_up()
         deaf.is_deaf.set()
         interface = radio._link._interface  # type: ignore[union-attr]
-        interface.socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
-            while True:
-                interface.socket.send(b"\xc3" * 4096)
-        interface.socket.setblocking(True)
+            while True:  # not by making the socket non-blocking: the reader waits on it
+                interface.socket.send(b"\xc3" * 4096, socket.MSG_DONTWAIT)
         send(radio, OutgoingPacket(9, 0xBB02, "x" * 200))
         heard.wait_down()
         until(lambda: any(isinstance(e, SendFailed) and e.packet_id == 9 for e in heard.events))
