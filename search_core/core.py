@@ -195,7 +195,7 @@ class SearchCore:
             path=path,
             basename=path.rpartition("/")[2].removesuffix(".md"),
             score=round(score, 3),
-            excerpt=excerpts.cut(EXCERPT_BYTES),
+            excerpt=lambda: excerpts.cut(EXCERPT_BYTES),
             engine=engine,
             cut=excerpts.cut_in_lines,
             windows=excerpts.windows_in_lines,

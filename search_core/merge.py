@@ -126,7 +126,7 @@ def _changed(hit: Hit, score: float, engine: str) -> Hit:
         path=hit.path,
         basename=hit.basename,
         score=score,
-        excerpt=hit.excerpt,
+        excerpt=lambda: hit.excerpt,
         engine=engine,
         cut=hit.cut,
         windows=hit.passages,

@@ -29,10 +29,11 @@ class Hit(dict[str, "str | float"]):
 
     As a dict it has exactly the keys of the JSON output (``path``, ``basename``, ``score``,
     ``excerpt``, ``engine``), so ``json.dumps`` takes it as it is; the attributes are the same values
-    typed. ``path`` is relative to the vault with ``/`` between folders.
+    typed. ``path`` is relative to the vault with ``/`` between folders. An excerpt that is given as a function is cut
+    when something asks for it: most hits are only counted, or cut to another size.
     """
 
-    __slots__ = ("_cut", "_windows")
+    __slots__ = ("_cut", "_late", "_windows")
 
     def __init__(
         self,
@@ -40,14 +41,27 @@ class Hit(dict[str, "str | float"]):
         path: str,
         basename: str,
         score: float,
-        excerpt: str,
+        excerpt: str | Callable[[], str],
         engine: str,
         cut: Callable[[int], str] | None = None,
         windows: Callable[[int, int], list[str]] | None = None,
     ) -> None:
-        super().__init__(path=path, basename=basename, score=score, excerpt=excerpt, engine=engine)
+        self._late = None if isinstance(excerpt, str) else excerpt
+        text = excerpt if isinstance(excerpt, str) else ""
+        super().__init__(path=path, basename=basename, score=score, excerpt=text, engine=engine)
         self._cut = cut
         self._windows = windows
+
+    def settle(self) -> None:
+        """Cut the excerpt now, if that was not done yet."""
+        late, self._late = self._late, None
+        if late is not None:
+            super().__setitem__("excerpt", late())
+
+    def __getitem__(self, key: str) -> str | float:
+        if key == "excerpt":
+            self.settle()
+        return super().__getitem__(key)
 
     @property
     def path(self) -> str:
@@ -82,6 +96,25 @@ class Hit(dict[str, "str | float"]):
             return self._windows(max_bytes, count)
         best = self.cut(max_bytes)
         return [best] if best else []
+
+
+def _settling(name: str) -> Callable[..., object]:
+    """The method of `dict` by that name, for a hit whose excerpt is cut before."""
+    method = getattr(dict, name)
+
+    def settled(self: Hit, *arguments: object, **named: object) -> object:
+        self.settle()
+        return method(self, *arguments, **named)
+
+    return settled
+
+
+_LOOKING = (  # all that reads the values or changes them; `json.dumps` and `dict(hit)` come by here as well
+    "__delitem__ __eq__ __ior__ __iter__ __ne__ __or__ __reduce_ex__ __repr__ __reversed__ __ror__ __setitem__"
+    " clear copy get items pop popitem setdefault update values"
+)
+for _name in _LOOKING.split():
+    setattr(Hit, _name, _settling(_name))
 
 
 class NearWord(NamedTuple):

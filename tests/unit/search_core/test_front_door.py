@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -214,3 +216,52 @@ def test_secrets_are_blanked_before_anything_is_cut(tmp_path: Path) -> None:
         shown += [passage for size in range(20, 120) for passage in hit.passages(size, 2)]
     assert not any("SESA" in str(text) or "1234" in str(text) for text in shown)
     assert any("[hidden]" in str(text) for text in shown)
+
+
+class TestLateExcerpt:
+    """A hit whose excerpt is cut late is the same dict to everybody."""
+
+    WHOLE: ClassVar[dict[str, object]] = {
+        "path": "a/b.md",
+        "basename": "b",
+        "score": 1.5,
+        "excerpt": "text",
+        "engine": "local",
+    }
+
+    @pytest.fixture
+    def hit(self) -> Hit:
+        return Hit(path="a/b.md", basename="b", score=1.5, excerpt=lambda: "text", engine="local")
+
+    @pytest.mark.parametrize(
+        "look",
+        [
+            dict,
+            lambda hit: {**hit},
+            lambda hit: {} | hit,
+            lambda hit: hit | {},
+            lambda hit: hit.copy(),
+            lambda hit: dict(hit.items()),
+            lambda hit: dict(zip(hit, hit.values(), strict=True)),
+            lambda hit: {key: hit[key] for key in hit.keys()},  # noqa: SIM118 - what is looked at
+            lambda hit: {key: hit.get(key) for key in TestLateExcerpt.WHOLE},
+            lambda hit: json.loads(json.dumps(hit)),
+            lambda hit: json.loads("".join(json.JSONEncoder(indent=1).iterencode([hit])))[0],
+            lambda hit: ast.literal_eval(repr(hit)),
+            lambda hit: hit,
+        ],
+    )
+    def test_whoever_looks_sees_all_of_it(self, hit: Hit, look: Callable[[Hit], object]) -> None:
+        seen = look(hit)
+        assert seen == self.WHOLE
+        assert list(self.WHOLE) == list(seen)
+
+    def test_what_is_changed_stays_changed(self, hit: Hit) -> None:
+        hit["excerpt"] = "other"
+        assert hit.excerpt == hit["excerpt"] == "other"
+
+    def test_it_is_cut_once_and_only_when_asked_for(self) -> None:
+        cuts: list[str] = []
+        hit = Hit(path="a.md", basename="a", score=1.0, excerpt=lambda: cuts.append("cut") or "x", engine="local")  # type: ignore[func-returns-value]
+        assert (hit.path, hit["score"], len(hit), "excerpt" in hit, cuts) == ("a.md", 1.0, 5, True, [])
+        assert (hit.excerpt, hit["excerpt"], cuts) == ("x", "x", ["cut"])
