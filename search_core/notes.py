@@ -103,7 +103,9 @@ def _settling(name: str) -> Callable[..., object]:
     method = getattr(dict, name)
 
     def settled(self: Hit, *arguments: object, **named: object) -> object:
-        self.settle()
+        for hit in (self, *arguments):
+            if isinstance(hit, Hit):
+                hit.settle()
         return method(self, *arguments, **named)
 
     return settled

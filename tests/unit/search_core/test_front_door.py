@@ -265,3 +265,17 @@ class TestLateExcerpt:
         hit = Hit(path="a.md", basename="a", score=1.0, excerpt=lambda: cuts.append("cut") or "x", engine="local")  # type: ignore[func-returns-value]
         assert (hit.path, hit["score"], len(hit), "excerpt" in hit, cuts) == ("a.md", 1.0, 5, True, [])
         assert (hit.excerpt, hit["excerpt"], cuts) == ("x", "x", ["cut"])
+
+
+def test_hits_are_equal_by_what_they_say_whoever_looked_first(tmp_path: Path) -> None:
+    """An excerpt is cut when it is looked at; comparing is looking, on both sides."""
+    folder = tmp_path / "same"
+    folder.mkdir()
+    (folder / "a.md").write_text("the lamp stands here\n")
+    with closing(SearchCore(str(folder))) as core:
+        first, second, third = (core.search("lamp").hits for _ in range(3))
+        assert first == second
+        assert third[0]["excerpt"] == "the lamp stands here"
+        assert third == core.search("lamp").hits
+        assert core.search("lamp").hits == third
+        assert (core.search("lamp").hits != third) is False
