@@ -51,6 +51,8 @@ class TcpRadio(StreamRadio):
     def _pull_plug(self) -> None:
         self._hung_up()
         if self._listener is not None:
+            # Closing alone leaves the port open for as long as the radio's thread waits on it.
+            self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()
             self._listener = None
 
