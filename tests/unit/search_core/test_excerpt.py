@@ -153,8 +153,8 @@ def test_cost_grows_with_the_note_and_not_with_its_square(piece: str) -> None:
         return time.process_time() - before
 
     cost(2_000)
-    small = max(min(cost(15_000), cost(15_000)), 0.002)
-    assert cost(120_000) < 40 * small  # eightfold the text; a square would be 64-fold
+    small = max(min(cost(15_000) for _ in range(3)), 0.002)
+    assert any(cost(120_000) < 40 * small for _ in range(5))  # eightfold the text; a square would be 64-fold
 
 
 def test_importing_is_light() -> None:

@@ -171,5 +171,5 @@ def test_cost_grows_with_the_text_and_not_with_its_square(piece: str) -> None:
         sentence_starts(plain_text(text))
         return time.process_time() - before
 
-    small = max(min(cost(20_000), cost(20_000)), 0.001)
-    assert cost(160_000) < 40 * small  # eightfold the text; a square would be 64-fold
+    small = max(min(cost(20_000) for _ in range(3)), 0.002)
+    assert any(cost(160_000) < 40 * small for _ in range(5))  # eightfold the text; a square would be 64-fold
