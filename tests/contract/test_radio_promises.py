@@ -107,7 +107,7 @@ def test_start_returns_at_once(bench: Bench, heard: Listener) -> None:
     radio = bench.new_radio()
     started = time.monotonic()
     radio.start(heard)
-    assert time.monotonic() - started < 0.2
+    assert time.monotonic() - started < 0.5
     radio.close()
 
 
@@ -117,7 +117,7 @@ def test_start_returns_at_once(bench: Bench, heard: Listener) -> None:
 def test_send_returns_at_once_and_is_told_by_a_queue_status(radio: Radio, bench: Bench, heard: Listener) -> None:
     started = time.monotonic()
     radio.send(packet(11))
-    assert time.monotonic() - started < 0.1
+    assert time.monotonic() - started < 0.5
     bench.wait(lambda: has_status(heard, 11))
 
 
@@ -193,7 +193,7 @@ def test_233_bytes_are_taken_and_more_are_rejected(radio: Radio, bench: Bench, h
 def test_protected_nodes_become_favourites(radio: Radio, bench: Bench) -> None:
     started = time.monotonic()
     radio.protect((bench.handheld.number, 0xDEAD))
-    assert time.monotonic() - started < 0.1
+    assert time.monotonic() - started < 0.5
     bench.wait(lambda: bench.node.db.known[bench.handheld.number].favorite)
 
 

@@ -212,7 +212,7 @@ class TestBadAnswers:
         _, client = serve(respond)
         started = time.monotonic()
         assert "within 0.3" in complaint(client)
-        assert time.monotonic() - started < SETTINGS.deadline_seconds + 0.2
+        assert time.monotonic() - started < SETTINGS.deadline_seconds + 1
         assert client.state.kind == av.HUNG
 
     def test_a_wrong_vault_is_said_once_and_not_used(self, serve: Serve) -> None:
@@ -243,7 +243,7 @@ class TestSideBySide:
         time.sleep(0.1)  # the local search
         started = time.monotonic()
         assert [r.path for r in client.finish()] == ["board.canvas"]
-        assert time.monotonic() - started < 0.05
+        assert time.monotonic() - started < 0.2
 
     def test_refused_costs_next_to_nothing_and_is_tried_again_soon(self, vault: Path, clock: Clock) -> None:
         set_plugin(vault, httpApiPort=str(free_port()))
@@ -254,7 +254,7 @@ class TestSideBySide:
             assert not client.start("zebra")
             times.append(time.perf_counter() - started)
             clock.now += 100
-        assert min(times) < 0.005
+        assert min(times) < 0.02
         assert [attempt.kind for attempt in client.attempts] == [av.REFUSED, av.REFUSED]
 
     def test_hung_costs_the_patience_once_and_is_then_left_alone(self, serve: Serve, clock: Clock) -> None:
@@ -262,7 +262,7 @@ class TestSideBySide:
         assert client.start("zebra")
         started = time.monotonic()
         assert client.finish() == ()
-        assert time.monotonic() - started < SETTINGS.patience_seconds + 0.1
+        assert time.monotonic() - started < SETTINGS.patience_seconds + 0.5
         assert client.state.kind == av.LATE
         for _ in range(10):
             clock.now += 0.4
@@ -374,7 +374,7 @@ class TestBothLoopbacks:
         settings = SETTINGS._replace(host="obsidian.example", allow_remote=True)
         started = time.monotonic()
         assert "address in numbers" in complaint(Omnisearch(str(vault), settings, environ=NO_ENVIRONMENT))
-        assert time.monotonic() - started < 0.1
+        assert time.monotonic() - started < 0.5
 
     def test_probe_reports_each_address(self, serve: Serve) -> None:
         server, client = serve(playback(DATA / "responses"))

@@ -48,7 +48,7 @@ def test_a_port_that_takes_nothing_fails_in_time_and_without_spinning(port: tupl
     with pytest.raises(TimeoutError):
         write_all(port[1], b"x" * 1_000_000, 0.3)
     assert 0.3 <= time.monotonic() - started < 2
-    assert time.process_time() - busy < 0.2
+    assert time.process_time() - busy < 0.25
 
 
 def test_a_port_that_is_gone_fails_at_once(port: tuple[int, int]) -> None:
