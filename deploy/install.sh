@@ -61,7 +61,7 @@ owned() { [ -n "$root" ] || run chown "$1" "$2"; }
 # Not one from a home directory: the service does not see those.
 find_python() {
     fits='import sys, venv, ensurepip
-sys.exit(sys.version_info < (3, 11) or sys.base_prefix.startswith(("/home/", "/root/")))'
+sys.exit(sys.version_info < (3, 11) or sys.base_prefix.startswith(("/home", "/root")))'
     for candidate in ${PYTHON:-/usr/bin/python3 python3 python3.13 python3.12 python3.11}; do
         if "$candidate" -c "$fits" 2>/dev/null; then
             command -v "$candidate"
