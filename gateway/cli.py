@@ -91,12 +91,17 @@ def _unknown_option(word: str, options: argparse.Namespace) -> int:
 
 def _search(arguments: Sequence[str]) -> int:
     """`meshseek search`: the search core's own command, with the vault of the config when there is one."""
+    import gc
+
+    gc.set_threshold(100_000)  # Modules and a sweep are many objects and no garbage: looking for some takes a tenth.
     from search_core.cli import main
 
     try:
         return main(list(arguments), _search_defaults(arguments))
     except ValueError as error:
         return _complain(str(error))
+    finally:
+        gc.freeze()  # Nor is it looked for once more on the way out.
 
 
 def _search_defaults(arguments: Sequence[str]) -> Defaults:

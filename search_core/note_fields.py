@@ -13,7 +13,8 @@ from search_core.lazy_pattern import LazyPattern
 from search_core.terms import extra_words, fold, spaced, words
 
 _FENCED = LazyPattern(r"^(```|~~~).*?(?:^\1|\Z)", re.M | re.S)
-_HEADING = LazyPattern(r"^#{1,6}[ \t]+(\S.*)$", re.M)
+_HEADING = LazyPattern(r"\n#{1,6}[ \t]+(\S.*)")
+"""Begins with what is looked for quickly, so the text needs a line end before its first line."""
 _SETEXT = LazyPattern(r"^(\S.*)\n(?:===+|---+)[ \t]*$", re.M)
 _TAG = LazyPattern(r"#(?<!\S#)([^\W\d][\w/-]*|\d+[^\W\d][\w/-]*)")
 _KEY = LazyPattern(r"^([^\s:#-][^:\n]*?)[ \t]*:(?:[ \t]+(.*))?$")
@@ -53,7 +54,7 @@ def fields_of(stem: str, text: str, path: str = "") -> Fields:
     if len(text) > 5_000 or "base64" in text:
         text = _EMBEDDED.now.sub(" ", text)
     prose = _FENCED.now.sub("\n", text) if "```" in text or "~~~" in text else text
-    headings = _HEADING.now.findall(prose)
+    headings = _HEADING.now.findall(f"\n{prose}")
     if "\n==" in prose or "\n--" in prose:
         headings += _SETEXT.now.findall(prose)
     tags = front.tags + (_TAG.now.findall(prose) if "#" in prose else [])

@@ -102,11 +102,12 @@ def is_hangul(word: str) -> bool:
 def extra_words(raw: str, folded: str) -> list[str]:
     """Words under which the compounds, symbols and mixed-case names of a text are found as well."""
     found: list[str] = []
-    # A compound has a sign inside; most runs have none at all, which is the quicker question.
-    mixed = " ".join([run for run in folded.split() if not run.isalnum() and not run[:-1].isalnum()])
+    # A compound or symbol has a sign inside or is like `c#`; most runs have none at all, which is the quicker question.
+    runs = dict.fromkeys(folded.split())
+    mixed = " ".join([run for run in runs if not run.isalnum() and (run[-1] == "#" or not run[:-1].isalnum())])
     for compound in (_ASCII_COMPOUND if folded.isascii() else _COMPOUND).now.findall(mixed):
         found += joined_forms(compound)
-    found += symbol_names(folded)
+    found += symbol_names(mixed)
     for name in _mixed_case_names(raw):
         parts = _CAMEL_PART.now.findall(name)
         if len(parts) > 1 and len(name) <= MAX_COMPOUND:
