@@ -55,7 +55,8 @@ class FolderWatch:
 
         A folder that was not watched yet may have changed after it was listed: then one more sweep has to follow.
         """
-        if self._unwatchable:
+        self._at_rest = False
+        if self._unwatchable or not settled:  # one more sweep follows, which is soon enough for thousands of watches
             return
         try:
             self._open()
@@ -64,7 +65,7 @@ class FolderWatch:
             self._unwatchable = True
             self.close()
             return
-        self._at_rest = settled and watched == self._watched and _GONE not in watched.values()
+        self._at_rest = watched == self._watched and _GONE not in watched.values()
         self._watched = watched
         self._swept = began
 
