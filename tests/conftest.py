@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,6 +46,23 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_omnisearch_of_the_developers(monkeypatch: pytest.MonkeyPatch) -> None:
     """A running Obsidian on this machine must not change what a test sees; tests of the client name their own."""
     monkeypatch.setenv("OMNISEARCH_URL", "off")
+
+
+@pytest.fixture(autouse=True)
+def databases_closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test leaves open ends with it, as with a process: from 3.13 on Python complains when it is collected."""
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def remembered(*args: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", remembered)
+    yield
+    for connection in opened:
+        with contextlib.suppress(sqlite3.Error):  # of another thread, which closes it itself
+            connection.close()
 
 
 @pytest.fixture(autouse=True)

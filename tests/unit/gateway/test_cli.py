@@ -131,7 +131,7 @@ def test_whatever_the_shell_does_to_the_streams_there_is_no_traceback(
     done = subprocess.run(
         ["/bin/sh", "-c", f"{program} {redirection}"],
         cwd=tmp_path,
-        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "OMNISEARCH_URL": "off"},
         capture_output=True,
         text=True,
         check=False,
