@@ -28,6 +28,7 @@ from search_core import EVERYTHING, SearchCore, VaultInfo
 from search_core.errors import NoteGone, SearchError, VaultMissing
 
 log = logging.getLogger("meshseek.desk")
+search_log = logging.getLogger("meshseek.search")
 
 MAX_WAITING = 100
 """Requests waiting for the vault; beyond this an asker is told that the gateway is busy."""
@@ -116,7 +117,10 @@ class VaultDesk:
     def _carry_out(self, core: SearchCore, request: Request) -> Outcome:
         match request:
             case SearchRequest(query, scope, limit):
-                return core.search(query, limit=limit, source=self._source, scope=scope)
+                answer = core.search(query, limit=limit, source=self._source, scope=scope)
+                for sentence in answer.warnings:
+                    search_log.warning("%s", sentence)
+                return answer
             case ReadRequest(path, query, scope):
                 return core.read(path, query=query, scope=scope)
             case InfoRequest(scope):

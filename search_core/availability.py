@@ -1,7 +1,8 @@
 """Whether Omnisearch is worth asking now. Pure: what happened and the time go in, the new state comes out.
 
-Nothing listening costs well under a millisecond, so it is asked again soon. A server that hangs costs the patience
-of whoever waits, so it is left alone for longer each time. One good answer forgets it all.
+Nothing listening costs well under a millisecond, and a server that was closed in the middle of an answer will be just
+that, so both are asked again soon. A server that hangs costs the patience of whoever waits, so it is left alone for
+longer each time. One good answer forgets it all.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from typing import NamedTuple
 UNKNOWN = "unknown"
 OK = "ok"
 REFUSED = "refused"
+BROKE_OFF = "broke-off"
 LATE = "late"
 HUNG = "hung"
 WRONG_VAULT = "wrong-vault"
 NOT_OMNISEARCH = "not-omnisearch"
+WRONGLY_NAMED = "wrongly-named"
+"""Never comes of asking: there is no address to ask."""
 
-FIRST_REST = {REFUSED: 1.0, LATE: 5.0, HUNG: 30.0, WRONG_VAULT: 60.0, NOT_OMNISEARCH: 30.0}
+FIRST_REST = {REFUSED: 1.0, BROKE_OFF: 1.0, LATE: 5.0, HUNG: 30.0, WRONG_VAULT: 60.0, NOT_OMNISEARCH: 30.0}
 """Seconds it is left alone after the first such outcome; doubled for each further one in a row."""
-LONGEST_REST = {REFUSED: 15.0, LATE: 120.0, HUNG: 600.0, WRONG_VAULT: 600.0, NOT_OMNISEARCH: 600.0}
+LONGEST_REST = {REFUSED: 15.0, BROKE_OFF: 15.0, LATE: 120.0, HUNG: 600.0, WRONG_VAULT: 600.0, NOT_OMNISEARCH: 600.0}
 """Seconds. Obsidian is started, updated or thawed by hand, so ten minutes is the longest to notice it."""
 
 

@@ -103,17 +103,17 @@ class SearchCore:
 
     def _answer_of_both(self, parsed: ParsedQuery, limit: int, folder: str | None, source: str, scope: Scope) -> Answer:
         """Omnisearch is asked before the local search and heard after it, or alone when it is the `source`."""
-        from search_core.omnisearch_query import sent
+        from search_core.omnisearch_query import sending
 
-        client, only, (text, wider) = self.omnisearch(), source == "omnisearch", sent(parsed)
+        client, only, asked = self.omnisearch(), source == "omnisearch", sending(parsed, folder)
         if only:
-            rows = client.ask(text, wider) if text else client.decline()
+            rows = client.ask(*asked) if asked.query else client.decline()
         else:
-            client.start(text)
+            client.start(asked.strict.query)
         result = self.local_search(parsed, limit, scope, folder)
         hits = () if only else self._hits(result, parsed)
         if not only:
-            rows = client.finish("" if hits else wider)
+            rows = client.finish("" if hits else asked.strict.wider)
         answer = Answer(parsed.raw, hits, source if only else "local", 0.0, result.total, result.near)
         if only or rows:
             answer = self._joined(answer, rows, result, parsed, limit, folder, scope)

@@ -16,6 +16,10 @@ class BadResponse(Exception):
     """The bytes are not an answer we accept; the text says why."""
 
 
+class BrokenOff(BadResponse):
+    """It ended too early, as when the program on the other side was closed."""
+
+
 class ResponseReader:
     """Feed it bytes until `done`; then `status`, `content_type` and `body` are final."""
 
@@ -67,7 +71,7 @@ class ResponseReader:
         if len(self._buffer) > MAX_HEAD:
             raise BadResponse("its headers have no end")
         if closed:
-            raise BadResponse(f"it closed the connection after {self.progress}")
+            raise BrokenOff(f"it closed the connection after {self.progress}")
 
     def _take_headers(self, headers: dict[str, str]) -> None:
         self.content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -89,7 +93,7 @@ class ResponseReader:
             self._check_size(len(self._buffer))
             self.done = closed
         if closed and not self.done:
-            raise BadResponse(f"it broke off after {self.progress}")
+            raise BrokenOff(f"it broke off after {self.progress}")
 
     def _read_chunks(self, chunks: list[bytes]) -> None:
         while (end := self._buffer.find(b"\r\n")) >= 0:

@@ -7,7 +7,8 @@ compared, so places are given by rank:
 * such a file keeps the place that it has in Omnisearch's own list, and notes fill the other places in local order;
 * the first place stays with the best local note, unless some word of the question is in no note at all;
 * two such files never follow each other while notes are left, so a note at place k is found at 2k-1 or better;
-* a file that holds the words only nearly (a typo's distance away) comes after all notes;
+* a file that holds the words only nearly (a typo's distance away, or without what could not be sent) comes after
+  all notes;
 * notes that only Omnisearch found come last, and only while their text on disk still holds the words.
 """
 
@@ -19,7 +20,7 @@ from unicodedata import combining, normalize
 
 from search_core.notes import Hit
 from search_core.omnisearch_rows import Row
-from search_core.terms import edits, fold
+from search_core.terms import edits, fold, spaced, symbol_names
 
 LOCAL = "local"
 OMNISEARCH = "omnisearch"
@@ -34,6 +35,8 @@ class Question(NamedTuple):
     limit: int
     in_no_note: bool = False
     """Some word is in no note as it was typed, so that the best note lacks it."""
+    unsent: tuple[str, ...] = ()
+    """What was typed besides, and could not be sent."""
 
 
 def merge(
@@ -50,8 +53,11 @@ def merge(
     """
     ranked = {row.path: rank for rank, row in enumerate(rows)}
     files = [row for row in rows if not is_note(row.path)]
-    sure = [row for row in files if has_all(row, question.words)]
-    near = [row for row in files if not has_all(row, question.words)]
+    sure: list[Row] = []
+    near: list[Row] = []
+    for row in files:
+        surely = has_all(row, question.words) and as_typed(question.unsent, shown_of(row))
+        (sure if surely else near).append(row)
     hits = list(_placed(local, sure, ranked, question, to_hit))[: question.limit]
     shown = {hit.path for hit in local}
     last = near + [row for row in rows if is_note(row.path) and row.path not in shown]
@@ -59,7 +65,7 @@ def merge(
         if len(hits) >= question.limit:
             break
         if not is_note(row.path) or holds(row):
-            hits.append(_scored(to_hit(row), hits if local else ()))
+            hits.append(scored(to_hit(row), hits if local else ()))
     return _named(hits, ranked)
 
 
@@ -76,8 +82,27 @@ def has_all(row: Row, words: Iterable[str]) -> bool:
 def still_holds(row: Row, words: Iterable[str], text: str) -> bool:
     """True when each word, or one that Omnisearch took for it, is in the path or in `text`, the note of today."""
     today = f"{fold(row.path)}\n{fold(text)}"
-    found = [word for word in map(fold, row.found) if word and word in today]
-    return all(word in today or any(_taken_for(word, other) for other in found) for word in map(fold, words))
+    missing = [word for word in map(fold, words) if word not in today]
+    found = [word for word in map(fold, row.found) if word and word in today] if missing else []
+    return all(any(_taken_for(word, other) for other in found) for word in missing)
+
+
+def as_typed(pieces: Iterable[str], text: str) -> bool:
+    """True when each piece of the question is in `text`: its words side by side, signs as in ``.NET`` included."""
+    there = ""
+    for piece in pieces:
+        there = there or spaced(text)
+        if spaced(piece) not in there:
+            return False
+        names = symbol_names(fold(piece))
+        if names and not set(names) <= set(symbol_names(fold(text))):
+            return False
+    return True
+
+
+def shown_of(row: Row) -> str:
+    """What can be known of a file that we cannot read."""
+    return f"{row.path}\n{row.excerpt}"
 
 
 def _bare(text: str) -> str:
@@ -98,7 +123,7 @@ def _placed(
     last: list[Hit] = []
     while notes or waiting:
         if waiting and (not notes or (ranked[waiting[0].path] <= place and not after_file)):
-            hit = _scored(to_hit(waiting.pop(0)), (last or notes[:1]) if local else ())
+            hit = scored(to_hit(waiting.pop(0)), (last or notes[:1]) if local else ())
             after_file = True
         else:
             hit = notes.pop(0)
@@ -107,8 +132,8 @@ def _placed(
         yield hit
 
 
-def _scored(hit: Hit, before: Sequence[Hit]) -> Hit:
-    """With the score of the hit before it, when there are notes with a scale of their own: the list stays sorted."""
+def scored(hit: Hit, before: Sequence[Hit]) -> Hit:
+    """With the score of the hit before it, whose scale or order is another: the list stays sorted."""
     return hit if not before else _changed(hit, before[-1].score, hit.engine)
 
 

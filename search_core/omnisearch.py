@@ -1,9 +1,11 @@
-"""The client of Omnisearch's HTTP API: the only file with sockets.
+"""The client of Omnisearch's HTTP API: whom to ask, when, and whether to believe it.
 
 The question is sent before the local search starts and its answer is read afterwards. In between, the
 server works and the kernel keeps what it sends, so two engines run side by side without a thread: none to leak, none to
 compete with the local search, and a fresh process pays neither for ``threading`` nor ``socket`` (10 ms each).
-At most one request is under way, since Obsidian answers them one after another in the thread that draws its window.
+Each address gets one request at a time, since Obsidian answers them one after another in the thread that draws its
+window. An address that takes the question and says nothing for half of the time is not waited for alone: another
+program may sit there, and Omnisearch at the next.
 """
 
 from __future__ import annotations
@@ -15,27 +17,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from search_core import availability
-from search_core.errors import EngineUnavailable
+from search_core.errors import EngineUnavailable, WrongUse
+from search_core.omnisearch_exchange import CONNECT_SECONDS, Exchange, Failed
 from search_core.omnisearch_memory import recall, remember
-from search_core.omnisearch_place import OmnisearchSettings, Place, find, is_loopback, name_of
-from search_core.omnisearch_query import request
+from search_core.omnisearch_place import OmnisearchSettings, Place, find, name_of
+from search_core.omnisearch_query import Sending
 
 if TYPE_CHECKING:
-    import _socket
-
-    from search_core.http_response import ResponseReader
     from search_core.omnisearch_rows import Row
 
-CONNECT_SECONDS = 0.2
-"""On loopback the kernel accepts or refuses at once, even for a frozen process."""
-READ_SIZE = 256 * 1024
-READ_GRACE_SECONDS = 0.05
-"""How long a large answer that is already there may take to read once the time is over."""
 TELLING = (
     availability.HUNG,
     availability.LATE,
     availability.WRONG_VAULT,
     availability.NOT_OMNISEARCH,
+    availability.BROKE_OFF,
     availability.REFUSED,
 )
 """When several addresses fail differently, the first of these is remembered."""
@@ -56,68 +52,10 @@ class Attempt(NamedTuple):
     text: str
 
 
-class _Failed(Exception):
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
-
-
-class _Exchange:
-    """One request and its answer on a connection of its own."""
-
-    def __init__(self, address: tuple[str, int], query: str, connect_seconds: float) -> None:
-        self.address = address
-        self.sent_at = time.monotonic()
-        self._socket = _connected(address, connect_seconds)
-        # Only now: mostly nobody listens, and then the reading need not be imported.
-        from search_core.http_response import ResponseReader
-
-        self._reader = ResponseReader()
-        try:
-            self._socket.sendall(request(name_of(address), query))
-        except OSError as error:
-            self.close()
-            raise _Failed(availability.NOT_OMNISEARCH, f"closed the connection ({error.strerror})") from error
-
-    def answer(self, until: float) -> tuple[Row, ...]:
-        """The rows; gives up at the monotonic time `until`. Raises `_Failed`."""
-        from search_core.http_response import BadResponse
-        from search_core.omnisearch_rows import UnknownShape
-
-        try:
-            self._read(until)
-            return _decoded(self._reader)
-        except (BadResponse, UnknownShape) as error:
-            raise _Failed(availability.NOT_OMNISEARCH, f"is not Omnisearch or broken: {error}") from error
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def _read(self, until: float) -> None:
-        while not self._reader.done:
-            left = until - time.monotonic()
-            # What has come already is read even when the time is over.
-            self._socket.settimeout(max(left, 0.0))
-            try:
-                self._reader.feed(self._socket.recv(READ_SIZE))
-            except (TimeoutError, BlockingIOError) as error:
-                raise self._too_slow() from error
-            except OSError as error:
-                raise _Failed(availability.NOT_OMNISEARCH, f"broke off after {self._reader.progress}") from error
-            if left < -READ_GRACE_SECONDS and not self._reader.done:
-                raise self._too_slow()
-
-    def _too_slow(self) -> _Failed:
-        waited = time.monotonic() - self.sent_at
-        return _Failed(availability.LATE, f"sent {self._reader.progress} within {waited:.2f} s")
-
-
 class _Pending(NamedTuple):
     """A request under way, and what to try should its answer be no good."""
 
-    exchange: _Exchange
+    exchange: Exchange
     query: str
     others: tuple[tuple[str, int], ...]
 
@@ -174,6 +112,8 @@ class Omnisearch:
         if self.settings.enabled == "off" or not self.state.may_ask(self._now()):
             return False
         place = find(self._vault, self.settings, self._environ)
+        if place.wrongly_named:
+            self._warn(f"{place.switched_off}; Omnisearch is not asked")
         if place.switched_off:
             return False
         self.attempts = ()
@@ -196,23 +136,30 @@ class Omnisearch:
             return ()
         until = time.monotonic() + self.settings.patience_seconds
         exchanges = self._exchanges(pending.others, pending.query, until)
-        return self._first_answer(_chain(pending.exchange, exchanges), wider, until) or ()
+        asked = Sending(pending.query, wider)
+        return self._first_answer(_chain(pending.exchange, exchanges), asked, until) or ()
 
-    def ask(self, query: str, wider: str = "") -> tuple[Row, ...]:
-        """The rows for `query`, from Omnisearch or not at all. Raises `EngineUnavailable` with all that was tried."""
+    def ask(self, query: str, wider: str = "", without: str = "") -> tuple[Row, ...]:
+        """The rows for `query`, from Omnisearch or not at all. Raises `EngineUnavailable` with all that was tried.
+
+        With `without` the files among them that are no notes are asked for once more, with that after the query.
+        Raises `WrongUse` when the environment names no address.
+        """
         self.close()
         self.attempts = ()
-        place = find(self._vault, self.settings, self._environ)
+        place = self._place()
         if not place.addresses:
             raise EngineUnavailable(f"Omnisearch was not asked: {place.switched_off}")
         until = time.monotonic() + self.settings.deadline_seconds
-        rows = self._first_answer(self._exchanges(self._ordered(place), query, until), wider, until)
+        exchanges = self._exchanges(self._ordered(place), query, until)
+        rows = self._first_answer(exchanges, Sending(query, wider, without), until)
         if rows is None:
             raise EngineUnavailable(_complaint(place, self.attempts))
         return rows
 
     def decline(self) -> tuple[Row, ...]:
-        """No rows, for a question of which nothing is left to send."""
+        """No rows, for a question of which nothing is left to send. Raises `WrongUse` like `ask`."""
+        self._place()
         self._warnings.append("Omnisearch was not asked: it hangs on words of one letter and reads signs as operators")
         return ()
 
@@ -220,6 +167,8 @@ class Omnisearch:
         """Ask the empty question (an empty list, in milliseconds) and say what came from each address tried."""
         try:
             self.ask("")
+        except WrongUse as error:
+            return (Attempt("", availability.WRONGLY_NAMED, str(error)),)
         except EngineUnavailable as error:
             return self.attempts or (Attempt("", availability.UNKNOWN, str(error)),)
         return self.attempts
@@ -235,49 +184,84 @@ class Omnisearch:
             self._pending.exchange.close()
             self._pending = None
 
+    def _place(self) -> Place:
+        place = find(self._vault, self.settings, self._environ)
+        if place.wrongly_named:
+            raise WrongUse(place.switched_off)
+        return place
+
     def _ordered(self, place: Place) -> tuple[tuple[str, int], ...]:
         """The address that answered last goes first."""
         return tuple(sorted(place.addresses, key=lambda address: address != self._preferred))
 
-    def _exchanges(self, addresses: Iterable[tuple[str, int]], query: str, until: float) -> Iterator[_Exchange]:
+    def _exchanges(self, addresses: Iterable[tuple[str, int]], query: str, until: float) -> Iterator[Exchange]:
         for address in addresses:
             seconds = min(CONNECT_SECONDS, until - time.monotonic())
             exchange = self._open(address, query, seconds) if seconds > 0 else None
             if exchange is not None:
                 yield exchange
 
-    def _open(self, address: tuple[str, int], query: str, connect_seconds: float) -> _Exchange | None:
+    def _open(self, address: tuple[str, int], query: str, connect_seconds: float) -> Exchange | None:
         try:
-            return _Exchange(address, query, connect_seconds)
-        except _Failed as failure:
+            return Exchange(address, query, connect_seconds)
+        except Failed as failure:
             self._note(address, failure.kind, str(failure))
             return None
 
-    def _first_answer(self, exchanges: Iterable[_Exchange], wider: str, until: float) -> tuple[Row, ...] | None:
-        for exchange in exchanges:
-            try:
-                rows = exchange.answer(until)
-                self._note(exchange.address, availability.OK, f"answered with {len(rows)} notes")
-                if not rows and wider:
-                    rows = _Exchange(exchange.address, wider, CONNECT_SECONDS).answer(until)
-                checked = self._of_this_vault(rows)
-            except _Failed as failure:
-                self._note(exchange.address, self._kind(failure, exchange), str(failure))
-                continue
-            self._preferred = exchange.address
-            self._settle(availability.OK)
-            return checked
+    def _first_answer(self, exchanges: Iterable[Exchange], asked: Sending, until: float) -> tuple[Row, ...] | None:
+        opened: list[Exchange] = []
+        try:
+            for exchange in exchanges:
+                opened.append(exchange)
+                if (rows := self._answer_of(exchange, asked, until, is_first=len(opened) == 1)) is not None:
+                    return rows
+            for exchange in opened:
+                if exchange.is_open and (rows := self._answer_of(exchange, asked, until)) is not None:
+                    return rows
+        finally:
+            for exchange in opened:
+                exchange.close()
         self._settle()
         return None
 
-    def _kind(self, failure: _Failed, exchange: _Exchange) -> str:
+    def _answer_of(
+        self, exchange: Exchange, asked: Sending, until: float, *, is_first: bool = False
+    ) -> tuple[Row, ...] | None:
+        """The rows, or nothing; the exchange stays open when it only was too slow. The first gets half of the time."""
+        now = time.monotonic()
+        try:
+            rows = exchange.answer(now + (until - now) / 2 if is_first else until)
+            self._note(exchange.address, availability.OK, f"answered with {len(rows)} notes")
+            rows = self._of_this_vault(self._more(exchange.address, rows, asked, until))
+        except Failed as failure:
+            self._note(exchange.address, self._kind(failure, exchange), str(failure))
+            if failure.kind != availability.LATE:
+                exchange.close()
+            return None
+        self._preferred = exchange.address
+        self._settle(availability.OK)
+        return rows
+
+    def _more(self, address: tuple[str, int], rows: tuple[Row, ...], asked: Sending, until: float) -> tuple[Row, ...]:
+        """The rows after what a second question makes of them."""
+        from search_core.merge import is_note
+
+        query = asked.query
+        if not rows and asked.wider:
+            query, rows = asked.wider, _rows_of(address, asked.wider, until)
+        if asked.without and not all(is_note(row.path) for row in rows):
+            kept = {row.path for row in _rows_of(address, f"{query} {asked.without}", until)}
+            rows = tuple(row for row in rows if is_note(row.path) or row.path in kept)
+        return rows
+
+    def _kind(self, failure: Failed, exchange: Exchange) -> str:
         waited = time.monotonic() - exchange.sent_at
         if failure.kind == availability.LATE and waited >= self.settings.deadline_seconds:
             return availability.HUNG
         return failure.kind
 
     def _of_this_vault(self, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-        """The rows of files that are in the vault. Raises `_Failed` when they are another vault's."""
+        """The rows of files that are in the vault. Raises `Failed` when they are another vault's."""
         names = {_composed(_last(self._vault)), _composed(_last(os.path.realpath(self._vault)))}
         ours = tuple(row for row in rows if not row.vault or _composed(row.vault) in names)
         if rows and not ours:
@@ -285,14 +269,20 @@ class Omnisearch:
         root = os.path.realpath(self._vault)
         here = tuple(there for row in ours if (there := _on_disk(root, row)) is not None)
         if not here and len(ours) >= ROWS_TO_JUDGE:
-            raise self._wrong(f"serves another vault named {_printable(_last(self._vault))}: its notes are not here")
+            name = _printable(_last(self._vault))
+            raise self._wrong(
+                f"serves another vault named {name}, or what this one held before: its notes are not here"
+            )
         return tuple({row.path: row for row in reversed(here)}.values())[::-1]
 
-    def _wrong(self, text: str) -> _Failed:
-        if text not in self._warned:
-            self._warned.add(text)
-            self._warnings.append(f"Omnisearch {text}; it is not used")
-        return _Failed(availability.WRONG_VAULT, text)
+    def _wrong(self, text: str) -> Failed:
+        self._warn(f"Omnisearch {text}; it is not used")
+        return Failed(availability.WRONG_VAULT, text)
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self._warned:
+            self._warned.add(sentence)
+            self._warnings.append(sentence)
 
     def _note(self, address: tuple[str, int], kind: str, text: str) -> None:
         earlier = tuple(attempt for attempt in self.attempts if attempt.address != name_of(address))
@@ -308,63 +298,17 @@ class Omnisearch:
             remember(self._memory, self._state)
 
 
-def _chain(first: _Exchange, others: Iterator[_Exchange]) -> Iterator[_Exchange]:
+def _chain(first: Exchange, others: Iterator[Exchange]) -> Iterator[Exchange]:
     yield first
     yield from others
 
 
-def _connected(address: tuple[str, int], seconds: float) -> _socket.socket:
-    # The built-in half of `socket`: all that is needed, and 10 ms sooner.
-    import _socket
-
-    family = _socket.AF_INET6 if ":" in address[0] else _socket.AF_INET
-    connection: _socket.socket | None = None
+def _rows_of(address: tuple[str, int], query: str, until: float) -> tuple[Row, ...]:
+    exchange = Exchange(address, query, min(CONNECT_SECONDS, max(until - time.monotonic(), 0.0)))
     try:
-        connection = _socket.socket(family, _socket.SOCK_STREAM)
-        connection.settimeout(max(seconds, 0.001))
-        connection.connect(address if is_loopback(address[0]) else (_numeric(address[0]), address[1]))
-        if connection.getsockname() == connection.getpeername():
-            # The port lies where the kernel picks its own: with nobody there, a socket can meet itself.
-            raise ConnectionRefusedError
-    except OSError as error:
-        if connection is not None:
-            connection.close()
-        raise _connect_failure(error, seconds) from error
-    return connection
-
-
-def _numeric(host: str) -> str:
-    """Only addresses in numbers: looking up a name can wait for many seconds where there is no network."""
-    if not set(host.lower()) <= set("0123456789abcdef:."):
-        raise OSError(0, "give the host as an address in numbers")
-    return host
-
-
-def _connect_failure(error: OSError, seconds: float) -> _Failed:
-    if isinstance(error, ConnectionRefusedError):
-        return _Failed(availability.REFUSED, "refused the connection")
-    if isinstance(error, TimeoutError):
-        return _Failed(availability.LATE, f"did not take the connection within {seconds:.2f} s")
-    return _Failed(availability.REFUSED, f"cannot be reached ({error.strerror or error})")
-
-
-def _decoded(reader: ResponseReader) -> tuple[Row, ...]:
-    import json
-
-    from search_core.http_response import BadResponse
-    from search_core.omnisearch_rows import rows_of
-
-    if reader.status != 200:
-        raise BadResponse(f"status {reader.status}")
-    body = reader.body
-    if not body:
-        raise BadResponse("status 200 with nothing in it")
-    if reader.content_type != "application/json":
-        raise BadResponse(f"its answer is of type {reader.content_type[:60] or 'unknown'}, not application/json")
-    try:
-        return rows_of(json.loads(body))
-    except (ValueError, RecursionError) as error:
-        raise BadResponse("its answer is not valid JSON") from error
+        return exchange.answer(until)
+    finally:
+        exchange.close()
 
 
 def _on_disk(root: str, row: Row) -> Row | None:

@@ -50,6 +50,8 @@ class Place(NamedTuple):
     switched_off: str = ""
     """Why it is not worth asking; empty when it is."""
     remarks: tuple[str, ...] = ()
+    wrongly_named: bool = False
+    """Somebody named a place that is none: a mistake to be told, not a server that is away."""
 
 
 def find(vault: str, settings: OmnisearchSettings, environ: Mapping[str, str]) -> Place:
@@ -67,6 +69,13 @@ def is_loopback(host: str) -> bool:
     return host in {"localhost", "::1"} or (host.startswith("127.") and host.replace(".", "").isdecimal())
 
 
+def is_numeric(host: str) -> bool:
+    """Whether it is written as an address: looking up a name can wait for many seconds where there is no network."""
+    dots, colons = host.count("."), host.count(":")
+    digits = "0123456789." if not colons else "0123456789abcdef:."
+    return (dots == 3 or colons > 1) and set(host.lower()) <= set(digits)
+
+
 def name_of(address: tuple[str, int]) -> str:
     """``host:port`` as it is written in a URL."""
     host, port = address
@@ -81,10 +90,9 @@ def _from_url(url: str) -> Place:
     host, _, port = netloc.rpartition(":") if not netloc.endswith("]") and ":" in netloc else (netloc, "", "")
     host = host.strip("[]")
     number = _port_or_none(port) if port else DEFAULT_PORT
-    if scheme not in {"", "http"} or not host or number is None:
-        return Place(
-            (), ENVIRONMENT, f"{ENVIRONMENT} is {url!r}; it must be like http://127.0.0.1:{DEFAULT_PORT} or off"
-        )
+    if scheme not in {"", "http"} or not (host == "localhost" or is_numeric(host)) or number is None:
+        right = f"it must be like http://127.0.0.1:{DEFAULT_PORT}, with the host in numbers, or off"
+        return Place((), ENVIRONMENT, f"{ENVIRONMENT} is {url[:200]!r}; {right}", wrongly_named=True)
     return Place(_addresses(host, number), ENVIRONMENT)
 
 

@@ -4,13 +4,19 @@ Omnisearch reads a leading ``-`` as "not", a leading ``.`` or ``ext:`` as a file
 kinds of quotes as phrases and ``\\`` as an escape. To us those are plain characters of the text that
 was typed, so they never reach it. A word of one letter can make it hang for good (every word of the vault
 that begins so becomes part of one regular expression), so those are left out as well.
+
+What is left out makes the question wider; `unsent` and `in_parts` name it, so that the files found can be held
+against what was typed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, normalize
+
+from search_core.lazy_pattern import LazyPattern
+from search_core.terms import fold, symbol_names, words
 
 if TYPE_CHECKING:
     from search_core.query import ParsedQuery
@@ -26,6 +32,12 @@ MAX_QUERY_CHARS = 600
 """Percent-encoded this stays well below the 16 kB at which Node refuses a request."""
 FEWER_WORDS = 2
 """How many words a second, wider query keeps."""
+SHORTEST_FOLDER = 2
+"""Letters of a folder's name worth sending."""
+FOLDER_SIGNS = " -_./&+()"
+"""Besides letters and digits; all others are signs to Omnisearch's own reading, or may be accents."""
+
+_ELISION = LazyPattern(r"(?<=\w)['’]\w\b|\b\w['’](?=\w)")
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -36,22 +48,57 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(kept)[:MAX_WORDS]
 
 
-def sent(query: ParsedQuery) -> tuple[str, str]:
-    """The query for Omnisearch, and a wider one for when that finds nothing; empty when there is nothing to send."""
-    fewer_words = "" if query.phrases else fewer(words_of(rewrite(query.pieces)))
-    wider = rewrite([fewer_words], (), query.excluded)
-    return rewrite(query.pieces, query.phrases, query.excluded), wider
+class Sending(NamedTuple):
+    """What is sent for one question; empty texts when there is nothing to send."""
+
+    query: str
+    wider: str = ""
+    """For when the query finds nothing."""
+    without: str = ""
+    """Follows either: what must not be in a file. Omnisearch takes it for letters anywhere inside words."""
+
+    @property
+    def strict(self) -> Sending:
+        """Both queries with what must not be in a file."""
+        return Sending(_joined([self.query, self.without]), _joined([self.wider, self.without]) if self.wider else "")
 
 
-def rewrite(texts: Iterable[str], phrases: Iterable[str] = (), excluded: Iterable[str] = ()) -> str:
-    """The query to send: `texts` as words, `phrases` in quotes, `excluded` as "not"; empty when nothing is left."""
+def sending(query: ParsedQuery, folder: str | None = None) -> Sending:
+    """What to send for `query`, of which only notes in or below `folder` are wanted, if given."""
+    wanted = rewrite(query.pieces, query.phrases)
+    if not wanted:
+        return Sending("")
+    where = _below([folder] if folder else query.folders)
+    wider = "" if query.phrases else fewer(words_of(rewrite(query.pieces)))
+    without = _joined([out for text in query.excluded if (out := _not(text))])
+    return Sending(_joined([wanted, where]), _joined([wider, where]) if wider else "", without)
+
+
+def rewrite(texts: Iterable[str], phrases: Iterable[str] = ()) -> str:
+    """`texts` as words and `phrases` in quotes; empty when nothing is left."""
     quoted = [_phrase(text) for text in phrases]
     in_quotes = words_of(" ".join(quoted))
-    words = words_of(" ".join(_without_scheme(text) for text in texts))
-    wanted = [part for part in quoted if part] + [word for word in words if word not in in_quotes]
-    if not wanted:
-        return ""
-    return _joined([*wanted, *(_not(text) for text in excluded if words_of(text))])
+    others = words_of(" ".join(map(_without_scheme, texts)))
+    return _joined([*quoted, *(word for word in others if word not in in_quotes)])
+
+
+def unsent(query: ParsedQuery) -> tuple[str, ...]:
+    """The pieces of the question of which a word or a sign that counts cannot be sent: ``-d``, ``R&D``, ``.NET``.
+
+    A letter alone is none: to Omnisearch it is the beginning of nearly any word.
+    """
+    return tuple(piece for piece in map(_without_scheme, query.pieces) if len(piece) > 1 and _loses(piece))
+
+
+def in_parts(query: ParsedQuery) -> tuple[str, ...]:
+    """The pieces that cannot be sent as they stand, be it only that their parts go as words of their own."""
+    pieces = map(_without_scheme, query.pieces)
+    return tuple(piece for piece in pieces if len(words(fold(piece))) > 1 or _loses(piece))
+
+
+def is_quoted(phrase: str) -> bool:
+    """True when Omnisearch itself looks for this phrase as it stands."""
+    return _phrase(phrase).startswith('"')
 
 
 def fewer(words: Sequence[str]) -> str:
@@ -79,7 +126,7 @@ def _percent(text: str) -> str:
     return "".join(chr(b) if chr(b).isalnum() and b < 128 else f"%{b:02X}" for b in data)
 
 
-def _joined(parts: list[str]) -> str:
+def _joined(parts: Iterable[str]) -> str:
     """Whole parts only: a query cut in the middle of quotes would mean something else."""
     query = ""
     for part in parts:
@@ -106,8 +153,44 @@ def _phrase(text: str) -> str:
 
 
 def _not(text: str) -> str:
-    words = words_of(text)
-    return f"-{words[0]}" if len(words) == 1 else '-"' + " ".join(words) + '"'
+    """Only what arrives whole: half of it would keep out what nobody asked to.
+
+    In single quotes, since Omnisearch takes what stands in double ones for a phrase to find as well.
+    """
+    plain = " ".join(words_of(text))
+    if not plain or words(fold(plain)) != words(fold(text)):
+        return ""
+    return f"-'{plain}'" if " " in plain else f"-{plain}"
+
+
+def _below(folders: Sequence[str]) -> str:
+    """Where to look, so that its cut at fifty files does not fall on others; wider than asked, never narrower.
+
+    Omnisearch compares with the letters of a path as they stand, but takes the accents off those that it is given:
+    only letters without are sent.
+    """
+    parts = [_plainest(folder) for folder in folders]
+    return " ".join(f"path:'{part}'" for part in parts) if all(parts) else ""
+
+
+def _plainest(folder: str) -> str:
+    """The longest part of a folder's path that Omnisearch would find in it; empty when there is none worth it."""
+    path = normalize("NFC", folder.strip("/ ")).lower() + "/"
+    runs = "".join(char if _stays(char) else "\n" for char in path).split("\n")
+    longest = max((run.strip(" ") for run in runs), key=len)
+    return longest if len(longest.strip("/ ")) >= SHORTEST_FOLDER else ""
+
+
+def _stays(char: str) -> bool:
+    return char in FOLDER_SIGNS or (category(char) in {"Ll", "Lo", "Nd"} and normalize("NFD", char) == char)
+
+
+def _loses(piece: str) -> bool:
+    """Whether a word or a sign stays behind; what an apostrophe cuts off (``what's``, ``d'eau``) does not count."""
+    plain = _ELISION.now.sub(" ", piece)
+    arriving = fold(" ".join(words_of(plain)))
+    gone = set(words(fold(plain))) - set(words(arriving))
+    return bool(gone) or not set(symbol_names(fold(plain))) <= set(symbol_names(arriving))
 
 
 def _without_scheme(text: str) -> str:

@@ -14,8 +14,8 @@ MAX_ROWS = 2_000
 """Fifty hits with five embeds each are 300; more than this is not Omnisearch."""
 MAX_PATH_CHARS = 1_024
 MAX_EXCERPT_CHARS = 4_000
-MAX_FOUND = 200
-"""Words kept per row; some rows list thousands."""
+MAX_FOUND = 2_000
+"""Words kept per row: as many as one long book has for a short beginning; a note with a picture in it lists more."""
 
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#039;", "'"), ("&amp;", "&"))
 """The five that Omnisearch writes; ``&amp;`` last, so that an escaped entity stays the text it was."""

@@ -35,6 +35,7 @@ OMNISEARCH_REMEDIES = {
     "late": "wait until Omnisearch has made its index, or restart Obsidian",
     "hung": "wait until Omnisearch has made its index, or restart Obsidian",
     "wrong-vault": f"{OPEN_VAULT}; with two vaults open, give each its own port there",
+    "wrongly-named": "set OMNISEARCH_URL right, or unset it",
     "not-omnisearch": f"another program has this port: set another one in Omnisearch's settings; {OPEN_VAULT}",
 }
 """By what was found where Omnisearch should be."""

@@ -61,6 +61,21 @@ def test_requests_are_carried_out_in_order(vault: Path, tmp_path: Path) -> None:
     assert refused.kind == "refused"
 
 
+def test_what_the_search_has_to_say_to_the_owner_is_logged(
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OMNISEARCH_URL", "junk")
+    outcomes = Outcomes()
+    desk = desk_over(lambda: SearchCore(str(vault), cache_dir=str(tmp_path / "cache")), outcomes)
+    for ticket in range(3):
+        desk.submit(ticket, SearchRequest("stove", EVERYTHING))
+        assert isinstance(outcomes.next().outcome, Answer)
+    desk.close()
+    (record,) = caplog.records
+    assert record.name == "meshseek.search"
+    assert "OMNISEARCH_URL is 'junk'" in record.getMessage()
+
+
 def test_a_vault_that_is_not_there_is_said_and_found_again_later(vault: Path, tmp_path: Path) -> None:
     outcomes = Outcomes()
     hidden = vault.rename(tmp_path / "unmounted")

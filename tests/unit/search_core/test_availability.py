@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from search_core import availability as av
 from search_core.availability import Availability, from_line
 
-KINDS = (av.OK, av.REFUSED, av.LATE, av.HUNG, av.WRONG_VAULT, av.NOT_OMNISEARCH)
+KINDS = (av.OK, av.REFUSED, av.BROKE_OFF, av.LATE, av.HUNG, av.WRONG_VAULT, av.NOT_OMNISEARCH)
 
 
 def rests(kind: str, times: int) -> list[float]:
@@ -44,8 +44,10 @@ def test_a_hung_server_is_left_alone_and_then_asked_once() -> None:
     assert not state.after(av.HUNG, 130.0).may_ask(189.9)
 
 
-def test_obsidian_started_now_is_noticed_within_fifteen_seconds() -> None:
-    assert max(rests(av.REFUSED, 50)) <= 15.0
+@pytest.mark.parametrize("kind", [av.REFUSED, av.BROKE_OFF])
+def test_obsidian_started_now_is_noticed_within_fifteen_seconds(kind: str) -> None:
+    assert max(rests(kind, 50)) <= 15.0
+    assert not Availability().after(kind, 0.0).worth_remembering
 
 
 def test_one_good_answer_forgets_all() -> None:

@@ -212,3 +212,20 @@ def test_colour_and_width_on_a_terminal_only(vault: Path, monkeypatch: pytest.Mo
     assert "\x1b" not in _on_a_terminal(vault, NO_COLOR="1")
     piped = subprocess.run(_command(vault, "tape", "nas2"), capture_output=True, check=True).stdout
     assert b"\x1b" not in piped
+
+
+def test_an_omnisearch_that_is_named_wrongly(vault: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNISEARCH_URL", "junk")
+    for question, code in (("tape", FOUND), ("zzzzqqq", NOTHING)):
+        assert main([question, "--json", "--vault", str(vault)]) == code
+        out, err = capsys.readouterr()
+        assert json.loads(out)["engine"] == "local"
+        assert err.startswith("warning: OMNISEARCH_URL is 'junk'")
+        assert err.count("\n") == 1
+    for question in ("tape", "d"):
+        assert main([question, "--source", "omnisearch", "--vault", str(vault)]) == WRONG
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("error: OMNISEARCH_URL is 'junk'")
+    assert main(["tape", "--source", "local", "--vault", str(vault)]) == FOUND
+    assert capsys.readouterr().err == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,9 +27,9 @@ from omnisearch_server import (
 )
 
 from search_core import availability as av
-from search_core.errors import EngineUnavailable
+from search_core.errors import EngineUnavailable, WrongUse
 from search_core.omnisearch import Omnisearch
-from search_core.omnisearch_place import OmnisearchSettings
+from search_core.omnisearch_place import ENVIRONMENT, OmnisearchSettings
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "omnisearch"
 SETTINGS = OmnisearchSettings(deadline_seconds=0.3, patience_seconds=0.12)
@@ -168,6 +169,7 @@ class TestGoodAnswers:
 
 HTML = b"<html><title>router</title></html>"
 LIST = json.dumps([row("nfc.md")]).encode()
+CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 REFUSED_ANSWERS: dict[str, tuple[bytes, str]] = {
     "200 with nothing": (raw_empty(), "status 200 with nothing in it"),
     "a web page": (head(len(HTML), "text/html") + HTML, "type text/html"),
@@ -179,18 +181,19 @@ REFUSED_ANSWERS: dict[str, tuple[bytes, str]] = {
     "not UTF-8": (head(3) + b'["\xff', "not valid JSON"),
     "an object": (head(2) + b"{}", "not a list of notes but dict"),
     "a list of numbers": (head(5) + b"[1,2]", "does not hold notes with path and score"),
-    "half a body": (head(len(LIST)) + LIST[:20], "broke off after 20 of"),
-    "half the headers": (b"HTTP/1.1 200 OK\r\nContent-Ty", "closed the connection after part of the headers"),
-    "nothing at all": (b"", "closed the connection after nothing"),
     "another protocol": (b"SSH-2.0-OpenSSH_9.6\r\n", "does not speak HTTP"),
     "a huge length": (head(9_000_000), "larger than 8 MB"),
-    "a huge chunk": (
-        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n",
-        "larger than 8 MB",
-    ),
+    "a huge chunk": (CHUNKED + b"fffffff\r\n", "larger than 8 MB"),
     "a negative length": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "as the length"),
     "a compressed body": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", "compressed"),
     "endless headers": (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 12_000, "headers have no end"),
+}
+
+BROKEN_OFF: dict[str, tuple[bytes, str]] = {
+    "half a body": (head(len(LIST)) + LIST[:20], "broke off after 20 of"),
+    "half the headers": (b"HTTP/1.1 200 OK\r\nContent-Ty", "closed the connection after part of the headers"),
+    "half a chunk": (CHUNKED + b"ff\r\n[", "broke off after"),
+    "nothing at all": (b"", "closed the connection after nothing"),
 }
 
 
@@ -202,6 +205,18 @@ class TestBadAnswers:
         assert f"127.0.0.1:{server.port} is not Omnisearch or broken" in complaint(client)
         assert client.state.kind == av.NOT_OMNISEARCH
         assert not client.start("zebra")
+
+    @pytest.mark.parametrize(("data", "reason"), BROKEN_OFF.values(), ids=BROKEN_OFF)
+    def test_an_answer_that_breaks_off_is_an_obsidian_that_was_closed_and_asked_again_soon(
+        self, serve: Serve, clock: Clock, tmp_path: Path, data: bytes, reason: str
+    ) -> None:
+        server, client = serve(raw(data), memory=str(tmp_path / "state"))
+        assert f"127.0.0.1:{server.port} {reason}" in complaint(client)
+        assert client.state.kind == av.BROKE_OFF
+        assert not client.start("zebra")
+        assert not (tmp_path / "state").exists()
+        clock.now += 1
+        assert client.start("zebra")
 
     def test_the_reasons_are_distinct(self) -> None:
         reasons = [reason for _, reason in REFUSED_ANSWERS.values() if "JSON" not in reason and "larger" not in reason]
@@ -306,7 +321,7 @@ class TestSideBySide:
         client.start("zebra")
         server.__exit__(None, None, None)
         assert client.finish() == ()
-        assert client.state.kind == av.NOT_OMNISEARCH
+        assert client.state.kind == av.BROKE_OFF
 
 
 class TestMemory:
@@ -363,6 +378,47 @@ class TestBothLoopbacks:
             assert len(client.finish()) == 4
             assert client.state.kind == av.OK
 
+    @pytest.mark.parametrize("first", [hung, drip(head(len(LIST)) + LIST, 0.2)], ids=["silent", "drips"])
+    def test_a_first_address_that_says_nothing_does_not_keep_the_second_from_being_asked(
+        self, serve: Serve, vault: Path, clock: Clock, first: Respond
+    ) -> None:
+        other, _ = serve(first)
+        with OmnisearchServer(playback(DATA / "responses"), "::1", other.port) as right:
+            client = Omnisearch(str(vault), SETTINGS, environ=NO_ENVIRONMENT, now=clock)
+            assert client.start("zebra")
+            assert len(client.finish()) == 4
+            assert client.state.kind == av.OK
+            assert len(client.ask("zebra")) == 4
+            assert [attempt.address for attempt in client.attempts] == [f"[::1]:{right.port}"]  # remembered
+        assert len(other.queries) == 1
+
+    def test_a_slow_first_address_has_all_the_time_when_there_is_no_second(self, serve: Serve) -> None:
+        settings = SETTINGS._replace(patience_seconds=3.0)
+        server, client = serve(late(1.6, playback(DATA / "responses")), settings=settings)
+        assert client.start("zebra")
+        assert len(client.finish()) == 4
+        assert server.queries == ["zebra"]
+
+    def test_a_slow_first_address_is_heard_after_another_program_at_the_second(self, serve: Serve) -> None:
+        settings = SETTINGS._replace(patience_seconds=3.0)
+        server, client = serve(late(1.6, playback(DATA / "responses")), settings=settings)
+        with OmnisearchServer(raw(head(len(HTML), "text/html") + HTML), "::1", server.port):
+            assert client.start("zebra")
+            assert len(client.finish()) == 4
+        assert server.queries == ["zebra"]
+
+    def test_two_silent_addresses_cost_no_more_than_one(self, serve: Serve, vault: Path) -> None:
+        server, client = serve(hung)
+        with OmnisearchServer(hung, "::1", server.port):
+            started = time.monotonic()
+            assert f"127.0.0.1:{server.port} sent nothing" in complaint(client)
+            assert time.monotonic() - started < SETTINGS.deadline_seconds + 1
+            assert client.state.kind == av.HUNG
+            assert [attempt.address for attempt in client.attempts] == [
+                f"127.0.0.1:{server.port}",
+                f"[::1]:{server.port}",
+            ]
+
     def test_the_complaint_names_every_address_and_what_to_switch_on(self, vault: Path) -> None:
         port = free_port()
         set_plugin(vault, httpApiEnabled=False, httpApiPort=port)
@@ -380,3 +436,46 @@ class TestBothLoopbacks:
         server, client = serve(playback(DATA / "responses"))
         assert client.probe() == ((f"127.0.0.1:{server.port}", av.OK, "answered with 0 notes"),)
         assert server.queries == [""]
+
+    def test_probe_says_that_the_environment_names_no_address(self, vault: Path) -> None:
+        (attempt,) = Omnisearch(str(vault), SETTINGS, environ={ENVIRONMENT: "junk"}).probe()
+        assert "OMNISEARCH_URL is 'junk'" in attempt.text
+        assert attempt.kind == av.WRONGLY_NAMED
+
+
+class TestFilesWithoutAWord:
+    def test_files_are_asked_for_once_more_without_it(self, serve: Serve, vault: Path) -> None:
+        for name in ("with.pdf", "without.pdf"):
+            (vault / name).write_bytes(b"%PDF")
+        answers = {"zebra": ["nfc.md", "with.pdf", "without.pdf"], "zebra -horse": ["without.pdf"], "plain": ["nfc.md"]}
+
+        def respond(query: str, connection: socket.socket, stop: threading.Event) -> None:
+            rows(*(row(name) for name in answers[query]))(query, connection, stop)
+
+        server, client = serve(respond)
+        assert [r.path for r in client.ask("zebra", "", "-horse")] == ["nfc.md", "without.pdf"]
+        assert [r.path for r in client.ask("plain", "", "-horse")] == ["nfc.md"]
+        assert server.queries == ["zebra", "zebra -horse", "plain"]
+
+
+class TestWronglyNamed:
+    @pytest.mark.parametrize("url", ["junk", "https://127.0.0.1:7", "http://obsidian.example:7", "http://127.0.0.1:x"])
+    def test_it_is_wrong_use_for_omnisearch_alone_and_said_once_otherwise(self, vault: Path, url: str) -> None:
+        client = Omnisearch(str(vault), SETTINGS, environ={ENVIRONMENT: url})
+        with pytest.raises(WrongUse, match="OMNISEARCH_URL is ") as caught:
+            client.ask("zebra")
+        assert url in str(caught.value)
+        with pytest.raises(WrongUse, match="OMNISEARCH_URL is "):
+            client.decline()
+        assert client.take_warnings() == ()
+        for _ in range(3):
+            assert not client.start("zebra")
+            assert not client.answers_now()
+        (warning,) = client.take_warnings()
+        assert url in warning
+        assert client.attempts == ()
+
+    def test_nothing_is_said_when_we_never_ask(self, vault: Path) -> None:
+        client = Omnisearch(str(vault), SETTINGS._replace(enabled="off"), environ={ENVIRONMENT: "junk"})
+        assert not client.start("zebra")
+        assert client.take_warnings() == ()

@@ -110,12 +110,30 @@ URLS = {
     "http://127.0.0.1:x": (),
     "http://:7": (),
     "://": (),
+    "junk": (),
+    "http://obsidian.example:7": (),
+    "http://user@127.0.0.1:7": (),
+    "127.0.0.1.evil.example": (),
 }
 
 
 @pytest.mark.parametrize(("url", "expected"), URLS.items())
 def test_the_environment_goes_first(tmp_path: Path, url: str, expected: tuple[tuple[str, int], ...]) -> None:
     assert addresses(tmp_path, {"httpApiPort": "51400", "httpApiEnabled": False}, url, port=9) == expected
+
+
+@pytest.mark.parametrize("url", [url for url, expected in URLS.items() if not expected])
+def test_a_place_that_is_none_is_a_mistake_and_named(tmp_path: Path, url: str) -> None:
+    place = find(str(tmp_path), OmnisearchSettings(), {ENVIRONMENT: url})
+    assert place.wrongly_named
+    assert repr(url) in place.switched_off
+
+
+def test_what_is_switched_off_is_no_mistake(tmp_path: Path) -> None:
+    write(tmp_path, '{"httpApiEnabled": false}')
+    assert not find(str(tmp_path), OmnisearchSettings(), {}).wrongly_named
+    assert not find(str(tmp_path), OmnisearchSettings(), {ENVIRONMENT: "off"}).wrongly_named
+    assert not find(str(tmp_path), OmnisearchSettings(host="10.0.0.7"), {}).wrongly_named
 
 
 @given(

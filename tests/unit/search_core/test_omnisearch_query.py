@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_core.omnisearch_query import MAX_QUERY_CHARS, fewer, rewrite, words_of
+from search_core.omnisearch_query import MAX_QUERY_CHARS, fewer, in_parts, rewrite, sending, unsent, words_of
+from search_core.query import parse
 
 CASES = {
     "tape backup": "tape backup",
@@ -58,14 +59,42 @@ def test_a_phrase_that_its_filter_would_lose_is_sent_as_words(phrase: str) -> No
     assert '"' not in rewrite([], [phrase])
 
 
-def test_excluded_words_only_go_with_wanted_ones() -> None:
-    assert rewrite(["zebra"], (), ["horse", "two words", "-"]) == 'zebra -horse -"two words"'
-    assert rewrite([], (), ["horse"]) == ""
-
-
 def test_a_wider_query_keeps_the_longest_words_in_order() -> None:
     assert fewer(("how", "to", "export", "my", "notes", "PDF")) == "export notes"
     assert fewer(("tape", "backup")) == ""
+
+
+UNSENT = {
+    "docker run -d": ("-d",),
+    "R&D lab": ("R&D",),
+    ".NET": (".NET",),
+    "C# code": ("C#",),
+    "C++ code": (),
+    "1.2.3": ("1.2.3",),
+    "belongs_to": (),
+    "vitamin d": (),
+    "what's the plan": (),
+    "d'eau l’eau": (),
+    "https://example.org/tape": (),
+    "tape, (disk)!": (),
+}
+
+
+@pytest.mark.parametrize(("typed", "pieces"), UNSENT.items())
+def test_what_stays_behind_is_known(typed: str, pieces: tuple[str, ...]) -> None:
+    assert unsent(parse(typed)) == pieces
+    assert set(pieces) <= set(in_parts(parse(typed)))
+
+
+def test_what_goes_in_parts_is_known() -> None:
+    assert in_parts(parse("belongs_to node.js tape, d")) == ("belongs_to", "node.js", "d")
+
+
+@given(st.text(max_size=60))
+def test_what_must_not_be_there_is_never_sent_alone_or_in_double_quotes(text: str) -> None:
+    asked = sending(parse(f'{text} -word -"two words"'))
+    assert '-"' not in asked.strict.query
+    assert not asked.strict.query.startswith("-")
 
 
 @given(st.text(max_size=300))

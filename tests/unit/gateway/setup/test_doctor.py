@@ -190,6 +190,14 @@ def test_the_remedy_fits_what_is_in_omnisearchs_place(
         assert remedy in bad(findings(bench.config()), WARNING)["omnisearch"].remedy
 
 
+def test_an_environment_that_names_no_address_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNISEARCH_URL", "junk")
+    bench.replaced = {'source = "local"': 'source = "auto"'}
+    warning = bad(findings(bench.config()), WARNING)["omnisearch"]
+    assert "'junk'" in warning.text
+    assert "unset it" in warning.remedy
+
+
 def test_a_radio_that_is_unplugged(bench: Bench) -> None:
     config = bench.config()
     bench.pty.call(bench.pty.unplug)
