@@ -15,10 +15,11 @@ import os
 import time
 from collections.abc import Iterable
 
+from search_core.local_disk import place_of
+
 LEAST_NOTES = 30_000
 """Below this a sweep takes no longer than a tenth of a second on a small machine."""
 SWEEP_SECONDS = 600.0
-_LOCAL = frozenset(("bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "overlay", "tmpfs", "xfs", "zfs"))
 _GONE = 0
 _EVENTS = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x800 | 0x0100_0000
 """IN_MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE, DELETE_SELF, MOVE_SELF, ONLYDIR (inotify.h)."""
@@ -29,7 +30,7 @@ class FolderWatch:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._place: tuple[object, ...] = ()
+        self._place: tuple[object, ...] | None = None
         self._queue = -1
         self._unwatchable = False
         self._watched: dict[str, int] = {}
@@ -47,7 +48,7 @@ class FolderWatch:
         """Whether nothing happened since `swept` said that all was known. Otherwise a sweep has to follow."""
         if self._at_rest:
             recent = 0 <= time.monotonic() - self._swept < SWEEP_SECONDS
-            self._at_rest = self._is_quiet() and recent and not unless and self._place == self._place_now()
+            self._at_rest = self._is_quiet() and recent and not unless and self._place == place_of(self._root)
         return self._at_rest
 
     def swept(self, folders: Iterable[str], *, began: float, settled: bool) -> None:
@@ -70,13 +71,13 @@ class FolderWatch:
         self._swept = began
 
     def _open(self) -> None:
-        if self._queue >= 0 and self._place == self._place_now():
+        if self._queue >= 0 and self._place == place_of(self._root):
             return
         self.close()
         import ctypes
 
         self._watched = {}
-        self._place = self._place_now()
+        self._place = place_of(self._root)
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._error = ctypes.get_errno
         self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC) if self._place else -1
@@ -100,26 +101,3 @@ class FolderWatch:
             except BlockingIOError:
                 return quiet
             quiet = False
-
-    def _place_now(self) -> tuple[object, ...]:
-        """What must stay as it is: the vault's folder and what is mounted there; empty when it cannot be trusted."""
-        try:
-            stat = os.stat(self._root)
-            with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
-                mounts = file.read()
-        except OSError:
-            return ()
-        return (stat.st_dev, stat.st_ino, mounts) if _is_local(self._root, mounts) else ()
-
-
-def _is_local(root: str, mounts: str) -> bool:
-    """Whether the mount that holds `root`, and all mounts below it, are of trusted kinds (proc(5), mountinfo)."""
-    holding, kind = "", ""
-    for line in mounts.splitlines():
-        before, _, after = line.partition(" - ")
-        place = before.split()[4].encode("latin-1", "backslashreplace").decode("unicode_escape")
-        if f"{place}/".startswith(f"{root}/") and place != root and after.split()[0] not in _LOCAL:
-            return False
-        if f"{root}/".startswith(f"{place.rstrip('/')}/") and len(place) >= len(holding):
-            holding, kind = place, after.split()[0]
-    return kind in _LOCAL

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from search_core.folder_watch import LEAST_NOTES, FolderWatch
+from search_core.glance import Mark
 from search_core.note_fields import fields_of
 from search_core.notes import EVERYTHING, Scope
 from search_core.terms import fold
@@ -73,7 +74,7 @@ class Index:
         self.path = path
         self._vault = vault
         self._known: dict[str, bytes] = {}
-        self._marks: dict[str, int] = {}
+        self._marks: dict[str, Mark] = {}
         self._swept = False
         self._watch = FolderWatch(vault.root)
         self.is_new = False  # made by this process, and not complete yet
@@ -134,7 +135,7 @@ class Index:
         if self._watch.is_at_rest(unless=self._notice_others(rules)):
             return
         began = time.monotonic()
-        changed, seen = self._vault.sweep(self._known, self._marks if self._swept else None)
+        changed, seen = self._vault.sweep(self._known, self._marks if self._swept else None, time.time())
         gone = self._known.keys() - seen
         if changed or gone:
             self._write(changed, gone, rules, progress)

@@ -13,9 +13,12 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 from search_core.errors import VaultMissing
+from search_core.glance import OPEN_FOLDER, SUFFIXES, Mark, Trust, glance
+from search_core.local_disk import place_of
 from search_core.log_once import log_once
 
 MAX_NOTE_BYTES = 1_000_000
@@ -28,9 +31,6 @@ _TRIES = 6
 _FIRST_WAIT = 0.002
 """Seconds before a note that is being written is read again; doubles each time, 62 ms in all."""
 _KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
-_SUFFIXES = frozenset((".md", ".MD", ".Md", ".mD"))
-_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NO_NOTES = hash(())
 
 
 class Entry(NamedTuple):
@@ -90,25 +90,33 @@ class Vault:
         self.has_hard_links = False
         """Whether a note was seen that has a second name somewhere."""
 
-    def sweep(self, known: dict[str, bytes], marks: dict[str, int] | None = None) -> tuple[list[Listing], set[str]]:
+    def sweep(
+        self, known: dict[str, bytes], marks: dict[str, Mark] | None = None, now: float = 0.0
+    ) -> tuple[list[Listing], set[str]]:
         """The folders whose notes differ from `known`, and all folders that hold notes. Raises `VaultMissing`.
 
         `marks` are kept between sweeps of one process: a folder that looks as it did when its listing was last equal
-        to the one in `known` is not listed again. Whoever changes `known` takes out the folder's mark.
+        to the one in `known` is not listed again. Whoever changes `known` takes out the folder's mark. `now`, in
+        seconds since 1970, tells which folders lay still long enough for their times to be believed.
         """
         changed: list[Listing] = []
         seen: set[str] = set()
         pending, linked = [""], set[str]()
-        mark = 0
+        place = place_of(self.root) if marks is not None else None
+        trust = Trust(place[0] if place else -1, now)
         self.listed = []
         while pending:
             folder = pending.pop()
             self.listed.append(folder)
+            mark = None
             if marks is not None:
-                mark, below = self._glance(folder)  # before the listing: a change in between is seen the next time
-                if mark and mark == marks.get(folder):
-                    pending += below
-                    if mark != _NO_NOTES:
+                before, path = marks.get(folder), self._path(folder)
+                # before the listing: a change in between is seen the next time
+                mark = glance(path, before, trust, partial(self._visible_folders, folder))
+                if mark and before and mark.notes == before.notes:
+                    marks[folder] = mark
+                    pending += mark.below
+                    if mark.names:
                         seen.add(folder)
                     continue
             rows, below, odd = self._list(folder, linked)
@@ -119,39 +127,12 @@ class Vault:
             if known.get(folder) != packed:
                 if packed:
                     changed.append(Listing(folder, packed, len(rows)))
-            elif marks is not None and not odd:
+            elif marks is not None and mark and not odd:
                 marks[folder] = mark
         return changed, seen
 
-    def _glance(self, folder: str) -> tuple[int, list[str]]:
-        """A number that is the same as long as the folder's notes are, and the folders in it; 0 for "list it".
-
-        The quickest that tells: this is nearly all of what a question costs in a large vault. Links are followed, which
-        is right because a folder with a link in it never gets a mark.
-        """
-        path = f"{self.root}/{folder}" if folder else self.root
-        rows: list[str | int] = []
-        below: list[str] = []
-        try:
-            descriptor = os.open(path, _OPEN_FOLDER)
-        except OSError:
-            return 0, below
-        try:
-            with os.scandir(descriptor) as entries:
-                for entry in entries:
-                    name = entry.name
-                    if name[-3:] == ".md":
-                        stat = entry.stat()
-                        rows += name, stat.st_mtime_ns, stat.st_size, stat.st_ctime_ns
-                    elif entry.is_dir(follow_symlinks=False):
-                        below.append(name)
-                    elif entry.is_symlink() or name[-3:] in _SUFFIXES:
-                        return 0, below
-        except OSError:
-            return 0, below
-        finally:
-            os.close(descriptor)
-        return hash(tuple(rows)), self._visible_folders(folder, below) if below else below
+    def _path(self, folder: str) -> str:
+        return f"{self.root}/{folder}" if folder else self.root
 
     def _visible_folders(self, folder: str, names: list[str]) -> list[str]:
         inner = [f"{folder}/{name}" if folder else name for name in names if name[0] != "."]
@@ -164,9 +145,9 @@ class Vault:
 
     def _list(self, folder: str, linked: set[str]) -> tuple[list[_Row], list[str], bool]:
         """What a folder holds: its notes, the folders in it, and whether anything is there that is neither."""
-        path = f"{self.root}/{folder}" if folder else self.root
+        path = self._path(folder)
         try:
-            descriptor = os.open(path, _OPEN_FOLDER)
+            descriptor = os.open(path, OPEN_FOLDER)
         except OSError as error:
             if not folder:
                 raise VaultMissing(f"no vault at {self.root}: {error.strerror}") from error
@@ -190,7 +171,7 @@ class Vault:
             if name[0] == ".":
                 continue
             try:
-                if name[-3:] in _SUFFIXES:
+                if name[-3:] in SUFFIXES:
                     stat = entry.stat(follow_symlinks=False)
                     if stat.st_mode & _KIND == _REGULAR:
                         self.has_hard_links |= stat.st_nlink > 1

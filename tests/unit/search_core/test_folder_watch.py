@@ -11,7 +11,7 @@ import pytest
 
 from search_core import SearchCore, VaultMissing
 from search_core import index as index_module
-from search_core.folder_watch import _is_local
+from search_core.local_disk import is_local
 from search_core.vault import Vault
 
 
@@ -161,4 +161,4 @@ def test_the_queue_is_given_back(bench: Bench) -> None:
     ],
 )
 def test_only_local_file_systems_are_trusted(mounts: str, local: bool) -> None:
-    assert _is_local("/home/me/Vault", mounts) is local
+    assert is_local("/home/me/Vault", mounts) is local
