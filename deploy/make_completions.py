@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.cli import COMMANDS, build_parser
-from search_core.cli import HELP
+from search_core.cli import Defaults, help_text
 
 HERE = Path(__file__).resolve().parent / "completions"
 NOTE = "# Made by make_completions.py. Do not edit."
@@ -40,7 +40,7 @@ def _option(action: argparse.Action) -> Option:
 
 def _search_options() -> list[Option]:
     """From the help text of `search`, which reads its arguments by hand."""
-    lines = [line.strip() for line in HELP.splitlines() if line.startswith("  -")]
+    lines = [line.strip() for line in help_text(Defaults(reads_config=True)).splitlines() if line.startswith("  -")]
     options = []
     for line in lines:
         names, summary = line.split("  ", 1)

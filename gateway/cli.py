@@ -110,13 +110,16 @@ def _search_defaults(arguments: Sequence[str]) -> Defaults:
 
     from search_core.cli import Defaults
 
+    given = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if "-h" in given or "--help" in given:  # Help is for when the config is wrong, too.
+        return Defaults(program="meshseek search", reads_config=True)
     if any(a == "--vault" or a.startswith("--vault=") for a in arguments) or os.environ.get("OBSIDIAN_VAULT_PATH"):
-        return Defaults(program="meshseek search")
+        return Defaults(program="meshseek search", reads_config=True)
     from gateway.places import SYSTEM_CONFIG, find_config
 
     path = find_config()
     if path is None or (path == SYSTEM_CONFIG and not os.access(path, os.R_OK)):  # A service's is not everybody's.
-        return Defaults(program="meshseek search")
+        return Defaults(program="meshseek search", reads_config=True)
     from gateway.search_defaults import load_search_defaults
 
     return load_search_defaults(path)
@@ -256,11 +259,31 @@ def _bounded(text: str, low: float, high: float) -> float:
 
 
 def _simulate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--link", metavar="PATH", required=True, help="where to put the link to the device file")
+    parser.add_argument(
+        "--link", type=_free_path, metavar="PATH", required=True, help="where to put the link to the device file"
+    )
     parser.add_argument("--loss", type=_share, default=0.0, metavar="P", help="share of packets lost, 0 to 0.9")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="the loss is the same for the same number")
     parser.add_argument("--speed", type=_speed, default=1.0, metavar="X", help="run simulated time faster, 1 to 20")
     parser.add_argument("--chatter", action="store_true", help="print debug lines between the frames, as real radios")
+
+
+def _free_path(text: str) -> str:
+    """Where nothing is, or what a simulated radio left behind that did not end in order: a link to a gone terminal."""
+    import argparse
+    import os
+
+    if not text:
+        raise argparse.ArgumentTypeError("is empty")
+    if not os.path.lexists(text):
+        return text
+    if not os.path.islink(text):
+        raise argparse.ArgumentTypeError(f"{text} is there already; name a path where nothing is")
+    target = os.readlink(text)
+    if not target.startswith("/dev/pts/") or os.path.exists(target):
+        todo = "end the simulated radio that made it, or " if target.startswith("/dev/pts/") else ""
+        raise argparse.ArgumentTypeError(f"{text} is a link to {target} already; {todo}name a path where nothing is")
+    return text
 
 
 def _note_options(parser: argparse.ArgumentParser) -> None:

@@ -33,6 +33,7 @@ def load_search_defaults(path: Path) -> Defaults:
         vault=place,
         exclude=tuple(exclude),
         omnisearch=_omnisearch(_table(raw, "omnisearch")),
+        reads_config=True,
     )
 
 

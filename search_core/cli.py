@@ -30,7 +30,7 @@ Search the Markdown notes of a vault.
   --folder FOLDER       only notes in or below this folder of the vault
   --json                one JSON object on standard output
   --source SOURCE       auto (default), omnisearch or local
-  --vault DIR           the vault; else $OBSIDIAN_VAULT_PATH, else ~/Vault
+  --vault DIR           the vault; else $OBSIDIAN_VAULT_PATH{config}, else ~/Vault
   -h, --help            this text
 
 Omnisearch is found by itself; OMNISEARCH_URL=http://HOST:PORT names it, OMNISEARCH_URL=off leaves it alone.
@@ -47,6 +47,8 @@ class Defaults(NamedTuple):
     exclude: tuple[str, ...] = ()
     omnisearch: OmnisearchSettings | None = None
     """None takes the defaults."""
+    reads_config: bool = False
+    """Whether the vault may come from a config: the help says so."""
 
 
 class Arguments(NamedTuple):
@@ -90,7 +92,7 @@ def _run(argv: Sequence[str], defaults: Defaults) -> int:
     try:
         arguments = parse_arguments(argv)
         if arguments.help:
-            sys.stdout.write(HELP.format(program=defaults.program))
+            sys.stdout.write(help_text(defaults))
             return FOUND
         if not arguments.query.strip():
             raise WrongUse("nothing to look for; say: " + defaults.program + " QUERY")
@@ -105,6 +107,11 @@ def _run(argv: Sequence[str], defaults: Defaults) -> int:
         _complain(warning, 0)
     _print(answer, arguments)
     return FOUND if answer.hits else NOTHING
+
+
+def help_text(defaults: Defaults) -> str:
+    """What `--help` prints."""
+    return HELP.format(program=defaults.program, config=", else the config's" if defaults.reads_config else "")
 
 
 def parse_arguments(argv: Sequence[str]) -> Arguments:
@@ -164,11 +171,22 @@ def _answer(arguments: Arguments, defaults: Defaults) -> Answer:
     progress = _Progress() if sys.stderr.isatty() else None
     core = SearchCore(vault, exclude=defaults.exclude, omnisearch=defaults.omnisearch, progress=progress)
     try:
-        return core.search(arguments.query, limit=arguments.limit, folder=arguments.folder, source=arguments.source)
+        answer = core.search(arguments.query, limit=arguments.limit, folder=arguments.folder, source=arguments.source)
+        if arguments.folder and not answer.hits:
+            _expect_folder(core, arguments.folder)
+        return answer
     finally:
         core.close()
         if progress:
             progress.clear()
+
+
+def _expect_folder(core: SearchCore, folder: str) -> None:
+    """A folder that is not there is no reason to try other words. Raises `WrongUse`."""
+    near = core.folders_instead_of(folder)
+    if near is not None:
+        hint = f"; near it: {', '.join(near)}" if near else ""
+        raise WrongUse(f"--folder {folder!r}: there is no such folder in the vault {core.root}{hint}")
 
 
 def _complain(problem: object, code: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from search_core.errors import NoteGone, VaultMissing, WrongUse
 from search_core.index import Index
-from search_core.local import LocalResult, folders_of, local_search
+from search_core.local import LocalResult, folders_of, local_search, paths_near
 from search_core.log_once import log_once
 from search_core.notes import EVERYTHING, Answer, Hit, Reading, Scope, VaultInfo
 from search_core.query import ParsedQuery, parse
@@ -90,6 +90,13 @@ class SearchCore:
         else:
             answer = self._answer_of_both(parsed, limit, folder, source, scope)
         return answer._replace(elapsed_seconds=time.perf_counter() - began)
+
+    def folders_instead_of(self, folder: str) -> tuple[str, ...] | None:
+        """The folders whose names are nearest, best first, or none; None when the vault has `folder` itself."""
+        folders = self._fresh(lambda index: paths_near(index, folder), refresh=False)
+        inside = os.path.realpath(os.path.join(self.root, folder.strip("/")))
+        is_there = inside.startswith(f"{self.root}/") and os.path.isdir(inside)
+        return None if is_there else folders
 
     def local_search(
         self, parsed: ParsedQuery, limit: int, scope: Scope = EVERYTHING, folder: str | None = None

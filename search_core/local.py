@@ -118,6 +118,21 @@ def folders_of(index: Index, query: ParsedQuery, folder: str | None) -> tuple[st
     return tuple(sorted(found)) or None
 
 
+def paths_near(index: Index, folder: str) -> tuple[str, ...] | None:
+    """At most three folders that `folder` may have been meant for, best first; None when it is one that holds notes."""
+    from difflib import get_close_matches
+
+    spelled = {folder_key(path): path for known in index.folders() for path in _with_parents(known)}
+    wanted = folder_key(folder)
+    if not wanted or wanted in spelled:
+        return None
+    name = wanted.rpartition("/")[2]
+    named = sorted(key for key in spelled if key.rpartition("/")[2] == name)
+    ends = {key.rpartition("/")[2]: key for key in sorted(spelled, reverse=True)}
+    alike = get_close_matches(wanted, spelled, n=3) + [ends[end] for end in get_close_matches(name, ends, n=3)]
+    return tuple(spelled[key] for key in dict.fromkeys(named + alike))[:3]
+
+
 def _with_parents(folder: str) -> Iterator[str]:
     while folder:
         yield folder

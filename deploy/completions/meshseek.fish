@@ -5,7 +5,7 @@ complete -c meshseek -n '__fish_seen_subcommand_from search' -s n -l limit -x -d
 complete -c meshseek -n '__fish_seen_subcommand_from search' -l folder -x -d 'only notes in or below this folder of the vault'
 complete -c meshseek -n '__fish_seen_subcommand_from search' -l json -d 'one JSON object on standard output'
 complete -c meshseek -n '__fish_seen_subcommand_from search' -l source -x -a 'auto omnisearch local' -d 'auto (default), omnisearch or local'
-complete -c meshseek -n '__fish_seen_subcommand_from search' -l vault -x -a '(__fish_complete_directories)' -d 'the vault; else $OBSIDIAN_VAULT_PATH, else ~/Vault'
+complete -c meshseek -n '__fish_seen_subcommand_from search' -l vault -x -a '(__fish_complete_directories)' -d 'the vault; else $OBSIDIAN_VAULT_PATH, else the config’s, else ~/Vault'
 complete -c meshseek -n '__fish_seen_subcommand_from search' -s h -l help -d 'this text'
 complete -c meshseek -n __fish_use_subcommand -a demo -d 'see it work: no radio, no Obsidian, no configuration'
 complete -c meshseek -n '__fish_seen_subcommand_from demo' -s h -l help -d 'show this help message and exit'

@@ -91,9 +91,10 @@ def _row(label: str, text: str) -> str:
 
 def _gateway(snapshot: Snapshot, now: float, styled: Styled) -> str:
     written, started = snapshot.written_at(), snapshot.status.get("started")
-    if snapshot.is_absent or written is None:
-        why = "" if snapshot.is_absent or not snapshot.trouble else f" ({snapshot.trouble})"
-        return f"has not run yet: no state in {short_path(snapshot.directory)}{why}"
+    if snapshot.trouble and not snapshot.is_absent:
+        return styled("unknown", "fault") + f": {short_path(snapshot.directory)}: {snapshot.trouble}"
+    if written is None:
+        return f"has not run yet: no state in {short_path(snapshot.directory)}; `meshseek serve` starts it"
     if snapshot.is_running(now):
         since = snapshot.wall(started) if isinstance(started, float | int) else written
         running = styled("running", "ok")

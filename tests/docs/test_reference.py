@@ -15,7 +15,7 @@ from gateway.protocol import commands
 from gateway.protocol.admission import RefusalReason
 from gateway.protocol.answers import Stage
 from gateway.toml_tables import Table
-from search_core.cli import HELP, parse_arguments
+from search_core.cli import Defaults, help_text, parse_arguments
 
 KEY = "A" * 42 + "E="
 
@@ -25,7 +25,7 @@ def options() -> dict[str, set[str]]:
     parser = build_parser()
     choices = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices
     found = {name: {o for a in sub._actions for o in a.option_strings} for name, sub in choices.items()}
-    found["search"] = set(re.findall(r"(?<=[ ,])--[a-z-]+", "\n".join(HELP.splitlines()[1:])))
+    found["search"] = set(re.findall(r"(?<=[ ,])--[a-z-]+", "\n".join(help_text(Defaults()).splitlines()[1:])))
     return {name: {o for o in flags if o.startswith("--")} - {"--help"} for name, flags in found.items()}
 
 

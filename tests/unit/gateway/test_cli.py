@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli import COMMANDS, run
+from gateway.cli import COMMANDS, WRONG_USE, build_parser, run
 from gateway.version import VERSION
 
 
@@ -73,6 +73,38 @@ def test_wrong_use_is_exit_code_2_without_a_traceback(arguments: list[str], caps
         code = int(left.code or 0)
     assert code == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_help_of_search_needs_no_right_config(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "wrong.toml").write_text("[vault")
+    monkeypatch.setenv("MESHSEEK_CONFIG", str(tmp_path / "wrong.toml"))
+    assert run(["search", "--help"]) == 0
+    assert "$OBSIDIAN_VAULT_PATH, else the config's, else ~/Vault" in capsys.readouterr().out
+
+
+def test_a_simulated_radio_takes_no_path_from_anybody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    terminal, slave = os.openpty()
+    file, foreign, used = tmp_path / "file", tmp_path / "foreign", tmp_path / "used"
+    file.write_text("mine")
+    foreign.symlink_to(file)
+    used.symlink_to(os.ttyname(slave))
+    for path, said in ((file, "is there already"), (foreign, f"a link to {file}"), (used, "end the simulated radio")):
+        before = path.readlink() if path.is_symlink() else path.read_text()
+        with pytest.raises(SystemExit) as left:  # argparse's own way
+            run(["simulate", "--link", str(path)])
+        assert left.value.code == WRONG_USE
+        assert said in capsys.readouterr().err
+        assert before == (path.readlink() if path.is_symlink() else path.read_text())
+    os.close(slave)
+    os.close(terminal)
+
+
+def test_what_a_simulated_radio_left_behind_is_taken_over(tmp_path: Path) -> None:
+    link = tmp_path / "radio"
+    link.symlink_to("/dev/pts/999999")
+    assert build_parser().parse_args(["simulate", "--link", str(link)]).link == str(link)
 
 
 def _imported(code: str) -> set[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from search_core import SearchCore, WrongUse
-from search_core.cli import ABSENT, FOUND, INTERRUPTED, NOTHING, WRONG, main, parse_arguments, printable
+from search_core.cli import ABSENT, FOUND, INTERRUPTED, NOTHING, WRONG, Defaults, main, parse_arguments, printable
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,39 @@ def test_limit_and_folder(vault: Path, capsys: Capture) -> None:
     assert "2. [" not in capsys.readouterr().out
     assert main(["tape", "--folder", "home/lab/", f"--vault={vault}"]) == FOUND
     assert "garden" not in capsys.readouterr().out
-    assert main(["tape", "--folder", "../vault", "--vault", str(vault)]) == NOTHING
+    assert main(["xylophone", "--folder", "home/lab/", f"--vault={vault}"]) == NOTHING
+
+
+@pytest.mark.parametrize("flag", [[], ["--json"]])
+@pytest.mark.parametrize(
+    ("folder", "near"),
+    [
+        ("Nope", ""),
+        ("../vault", ""),
+        ("Hom", "; near it: Home"),
+        ("lab", "; near it: Home/Lab"),
+        ("Home/Lap", "; near it: Home/Lab, Home"),
+    ],
+)
+def test_a_folder_that_is_not_there(vault: Path, capsys: Capture, folder: str, near: str, flag: list[str]) -> None:
+    assert main([*flag, "tape", "--folder", folder, "--vault", str(vault)]) == WRONG
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"error: --folder {folder!r}: there is no such folder in the vault {vault.resolve()}{near}\n"
+
+
+def test_a_folder_without_notes_is_there_all_the_same(vault: Path, capsys: Capture) -> None:
+    (vault / "Pictures").mkdir()
+    assert main(["tape", "--folder", "Pictures", "--vault", str(vault)]) == NOTHING
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("reads_config", "said"), [(False, "PATH, else ~/"), (True, "PATH, else the config's, else ~/")]
+)
+def test_help_says_where_the_vault_comes_from(capsys: Capture, reads_config: bool, said: str) -> None:
+    assert main(["--help"], Defaults(reads_config=reads_config)) == FOUND
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
