@@ -47,6 +47,11 @@ systemd() {
     if has_systemd; then run systemctl "$@"; else say "  skipped, systemd does not run here: systemctl $*"; fi
 }
 
+# Containers that systemd runs have udev's tools but no device manager, and asking it then fails.
+udev() {
+    if [ -n "$root" ] || [ -e /run/udev/control ]; then live udevadm "$@"; else say "  skipped, udev does not run here: udevadm $*"; fi
+}
+
 # Write standard input to a file with this mode.
 write() {
     say "  write $2 (mode $1)"
@@ -201,8 +206,8 @@ vault_unit() {
 apply() {
     say "making it known"
     systemd daemon-reload
-    live udevadm control --reload
-    live udevadm trigger --subsystem-match=tty --action=change
+    udev control --reload
+    udev trigger --subsystem-match=tty --action=change
     systemd try-restart meshseek.service
 }
 
@@ -237,7 +242,7 @@ remove_all() {
         say "  kept: /etc/meshseek, /var/lib/meshseek, the drop-ins (--purge removes them)"
     fi
     systemd daemon-reload
-    live udevadm control --reload
+    udev control --reload
 }
 
 check_arguments() {

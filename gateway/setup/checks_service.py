@@ -67,6 +67,8 @@ def _unit_state(unit: Mapping[str, str]) -> Finding:
     restarts = unit.get("NRestarts") or "0"
     if unit.get("ActiveState") == "failed" or (unit.get("ActiveState") == "activating" and restarts != "0"):
         return Finding("watchdog", FAULT, state, SEE_LOG)
+    if unit.get("ActiveState") == "inactive":  # systemd knows the watchdog of a service only while it runs.
+        return Finding("watchdog", OK, state)
     if unit.get("WatchdogUSec", "0") in {"0", "infinity"}:
         return Finding("watchdog", WARNING, f"{state}, without a watchdog", "add WatchdogSec=2min to the unit")
     return Finding("watchdog", OK, f"{state}, watchdog {unit['WatchdogUSec']}")

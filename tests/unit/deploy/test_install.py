@@ -148,6 +148,13 @@ def test_a_dry_run_says_the_same_and_does_nothing(machine: Machine) -> None:
         assert word in done.stdout
 
 
+def test_udev_is_asked_only_where_it_runs(machine: Machine) -> None:
+    command = ["sh", str(DEPLOY / "install.sh"), "--dry-run"]
+    env = {"PATH": os.environ["PATH"], "PYTHON": str(machine.python), "LC_ALL": "C"}
+    said = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=True).stdout
+    assert ("skipped, udev does not run here: udevadm control" in said) != os.path.exists("/run/udev/control")
+
+
 def test_uninstalling_keeps_config_and_state(machine: Machine) -> None:
     machine.install("--vault", str(machine.vault))
     machine.install("--uninstall")

@@ -86,6 +86,11 @@ def test_a_vault_that_is_bound_is_seen(systemd: Path, bound: str) -> None:
     assert all(finding.level == OK for finding in watched(systemd, BindReadOnlyPaths=bound))
 
 
+def test_a_stopped_unit_is_not_said_to_have_no_watchdog(systemd: Path) -> None:
+    (found,) = watched(systemd, ActiveState="inactive", WatchdogUSec="infinity")
+    assert (found.level, found.text) == (OK, "meshseek.service is inactive, restarted 0 times")
+
+
 def test_a_vault_outside_of_the_homes_is_seen(systemd: Path) -> None:
     assert all(finding.level == OK for finding in watched(systemd, "/srv/vault", BindReadOnlyPaths=""))
 
