@@ -7,7 +7,6 @@ under the write lock before it asks, so whoever comes second finds the work done
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from search_core.folder_watch import LEAST_NOTES, FolderWatch
 from search_core.glance import Mark
+from search_core.index_file import Transaction, connect, inode
 from search_core.note_fields import fields_of
 from search_core.notes import EVERYTHING, Scope
 from search_core.terms import fold
@@ -27,9 +27,6 @@ COLUMN_WEIGHTS = "5, 2, 3, 2, 1, 1"
 """Of title, path, headings, tags, body, ids when the database chooses candidates; any sensible values do."""
 BATCH_NOTES = 500
 """Notes per transaction: half a second of work lost to a kill, and others wait no longer for the lock."""
-BUSY_SECONDS = 30.0
-CACHE_KIB = 8_000
-"""SQLite's page cache; more was not quicker with 100,000 notes."""
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -82,26 +79,18 @@ class Index:
         self._rules = ""
         self._scopes: dict[tuple[Scope, tuple[str, ...]], Size] = {}
         self._shown: dict[str, tuple[Scope, tuple[str, ...]]] = {}
-        self._db = sqlite3.connect(
-            path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-        )
+        self._db = connect(path)
         try:
             self._prepare()
         except BaseException:
             self._db.close()
             raise
-        self._inode = _inode(path)
+        self._inode = inode(path)
 
     def _prepare(self) -> None:
-        run = self._db.execute
-        run(f"PRAGMA cache_size = -{CACHE_KIB}")
-        run("PRAGMA temp_store = MEMORY")
-        if self.path:
-            run("PRAGMA journal_mode = WAL")
-            run("PRAGMA synchronous = NORMAL")
         if not self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             self._create()
-        identity = run("SELECT value FROM meta WHERE key = 'identity'").fetchone()
+        identity = self._db.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
         if identity != (self._identity(),):
             raise sqlite3.DatabaseError("the index is of another vault, version or Python")
 
@@ -125,7 +114,7 @@ class Index:
 
     def is_current_file(self) -> bool:
         """False when the file was deleted or replaced under us."""
-        return self.path is None or _inode(self.path) == self._inode
+        return self.path is None or inode(self.path) == self._inode
 
     # -- keeping up with the vault
 
@@ -170,13 +159,13 @@ class Index:
         version, total, done = self._version, sum(listing.notes for listing in changed), 0
         self._version = -1  # what is in memory is not trusted again before all of it is written
         for batch in batches(changed, BATCH_NOTES):
-            with _Transaction(self._db):
+            with Transaction(self._db):
                 for listing in batch:
                     self._write_folder(listing)
             done += sum(listing.notes for listing in batch)
             if progress:
                 progress(done, total)
-        with _Transaction(self._db):
+        with Transaction(self._db):
             for folder in gone:
                 self._drop_folder(folder)
             if rules != self._rules:
@@ -368,18 +357,6 @@ class Index:
         return [Found(f"{row[0]}/{row[1]}" if row[0] else row[1], row[2], row[3], row[4:]) for row in rows]
 
 
-class _Transaction:
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def __enter__(self) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK" if kind else "COMMIT")
-
-
 def _hiding(scope: Scope) -> tuple[str, list[str]]:
     text, values = "", list[str]()
     if scope.private_key:
@@ -389,10 +366,3 @@ def _hiding(scope: Scope) -> tuple[str, list[str]]:
         text += " AND instr(tags, ?) = 0 AND instr(tags, ?) = 0"
         values += [f" {fold(tag.lstrip('#'))} ", f" {fold(tag.lstrip('#'))}/"]
     return text, values
-
-
-def _inode(path: str | None) -> int:
-    try:
-        return os.stat(path).st_ino if path else 0
-    except OSError:
-        return -1

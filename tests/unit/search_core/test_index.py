@@ -283,12 +283,19 @@ def test_vaults_and_exclusions_have_files_of_their_own(root: Path, cache: Path, 
 _BUILD = """
 import sys
 from search_core import SearchCore
-SearchCore(sys.argv[1], cache_dir=sys.argv[2]).search(sys.argv[3], source="local")
+core = SearchCore(sys.argv[1], cache_dir=sys.argv[2])
+if sys.argv[4:]:
+    print("ready", flush=True)
+    sys.stdin.readline()
+core.search(sys.argv[3], source="local")
 """
 
 
-def _process(root: Path, cache: Path, query: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", _BUILD, str(root), str(cache), query])
+def _process(root: Path, cache: Path, query: str, *waiting: str) -> subprocess.Popen[bytes]:
+    """Asks one question; told to wait, it says when it is ready, and keeps what it logs."""
+    pipe = subprocess.PIPE if waiting else None
+    argv = [sys.executable, "-c", _BUILD, str(root), str(cache), query, *waiting]
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 def test_a_killed_build_is_finished_by_the_next_question(root: Path, cache: Path) -> None:
@@ -317,12 +324,21 @@ def test_two_processes_share_the_file_while_notes_change(core: SearchCore, root:
     other.close()
 
 
-def test_a_first_build_by_two_processes_at_once(root: Path, cache: Path) -> None:
+def test_a_first_build_by_several_processes_at_once(root: Path, cache: Path) -> None:
+    """None of them is content with an index in memory, which it would build again with its next start."""
     for number in range(300):
         (root / f"many{number}.md").write_text(f"unique{number} text")
-    processes = [_process(root, cache, "unique7") for _ in range(2)]
-    assert [process.wait(timeout=30) for process in processes] == [0, 0]
-    core = SearchCore(str(root), cache_dir=str(cache))
+    for round_ in range(3):
+        processes = [_process(root, cache / str(round_), "unique7", "wait") for _ in range(3)]
+        for process in processes:
+            assert process.stdout
+            assert process.stdout.readline() == b"ready\n"
+        for process in processes:
+            assert process.stdin
+            process.stdin.write(b"go\n")
+            process.stdin.flush()
+        assert [(process.communicate(timeout=30)[1], process.returncode) for process in processes] == 3 * [(b"", 0)]
+    core = SearchCore(str(root), cache_dir=str(cache / "0"))
     assert core.info().notes == 305
     core.close()
 
