@@ -22,12 +22,14 @@ Action = Callable[[], None]
 class Delivery:
     """The outbox with its store and its radio."""
 
-    def __init__(self, outbox: Outbox, radio: Radio, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, outbox: Outbox, radio: Radio, store: Store, clock: Clock, on_over: Callable[[Question, str], None]
+    ) -> None:
+        """`on_over` is told when a question is over, with its last stage."""
         self.outbox = outbox
         self.journal = Journal(store, clock, self._everything_owed)
         self.log = ServiceLog()
-        self.on_over: Callable[[Question, str], None] = lambda _question, _stage: None
-        """Told when a question is over, with its last stage."""
+        self._on_over = on_over
         self._radio = radio
         self._clock = clock
         self._open: dict[int, Question] = {}
@@ -56,7 +58,7 @@ class Delivery:
         now = self._clock.now()
         self.journal.add(lambda store: store.end_question(number, stage, reason, now))
         self.log.over(number, question.node, stage, reason)
-        self.on_over(question, stage)
+        self._on_over(question, stage)
 
     def say(self, answer: Answer, kind: str, search_ms: float | None, session: str | None, now: float) -> None:
         """A new answer, with what is remembered of its asker afterwards: stored together, or not at all."""
@@ -112,7 +114,7 @@ class Delivery:
     def _over(self, answer: Answer) -> None:
         question = self._open.pop(answer.question, None)
         if question is not None:
-            self.on_over(question, str(answer.stage))
+            self._on_over(question, str(answer.stage))
 
     def _everything_owed(self) -> Iterator[Write]:
         """All of it again, for a store that failed or was damaged."""

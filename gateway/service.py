@@ -7,7 +7,6 @@ written to the store in one transaction, and only then acted on (a packet handed
 from __future__ import annotations
 
 import logging
-import queue
 import secrets
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from gateway.clock import Clock
 from gateway.delivery import Delivery
 from gateway.desk import Desk
 from gateway.dialogue import Dialogue
+from gateway.inbox import Event, Inbox
 from gateway.intake import Intake
 from gateway.protocol.admission import AccessRules, PrivacyRules, check_channels, open_channels
 from gateway.protocol.airtime import TRANSMISSIONS
@@ -34,7 +34,6 @@ from gateway.protocol.messages import (
     NodeSeen,
     OddPacket,
     QueueStatus,
-    RadioEvent,
     RadioInfo,
     RadioTelemetry,
     SendFailed,
@@ -50,14 +49,9 @@ from search_core.notes import Answer
 
 log = logging.getLogger("meshseek.service")
 
-Event = RadioEvent | DeskOutcome
 Publish = Callable[[dict[str, object], dict[str, int], float], None]
 """Takes the status report, the counters and the time."""
 
-INBOX_LIMIT = 1_000
-"""Events waiting for the loop."""
-INBOX_RESERVE = 200
-"""Of these, kept for results and the link's state when texts and noise flood in."""
 EVENTS_PER_STEP = 100
 IDLE_SECONDS = 1.0
 """Longest sleep of the loop, so that it stops when it is told to, and feeds the watchdog."""
@@ -108,14 +102,11 @@ class Service:
         self._clock = clock
         self._rules = rules
         self._heartbeat = heartbeat
-        self._inbox: queue.Queue[Event] = queue.Queue(INBOX_LIMIT)
-        self._overflow = 0
-        self._overflow_lock = threading.Lock()
+        self._inbox = Inbox()
         self.budget = AirtimeBudget(rules.airtime)
         self.outbox = Outbox(rules.delivery, self.budget, new_packet_id)
         self._board = Board(clock.now(), frozenset(handheld.node for handheld in rules.access.handhelds))
-        self._delivery = Delivery(self.outbox, radio, store, clock)
-        self._delivery.on_over = self._on_over
+        self._delivery = Delivery(self.outbox, radio, store, clock, self._on_over)
         self._intake = Intake(rules.access, rules.questions, self._delivery.is_open)
         self._questions = Questions(
             self._intake,
@@ -154,22 +145,15 @@ class Service:
 
     def deliver(self, event: Event) -> None:
         """Put an event into the inbox; may be called from any thread, and never blocks."""
-        unimportant = isinstance(event, IncomingText | NodeHeard | NodeSeen | OddPacket | RadioTelemetry)
-        try:
-            if unimportant and self._inbox.qsize() >= INBOX_LIMIT - INBOX_RESERVE:
-                raise queue.Full
-            self._inbox.put_nowait(event)
-        except queue.Full:
-            with self._overflow_lock:
-                self._overflow += 1
+        self._inbox.put(event)
 
     def run(self, stop: threading.Event) -> None:
         """Turn until told to stop, or until the radio is refused; then write what is only in memory."""
         while not stop.is_set() and not self.refusals:
             delay = self.step()
             self._heartbeat()
-            if delay > 0:
-                self._wait(min(delay, IDLE_SECONDS))
+            if delay > 0 and (event := self._inbox.get_or_none(min(delay, IDLE_SECONDS))) is not None:
+                self.handle(event)
         self.close()
 
     def close(self) -> None:
@@ -181,20 +165,11 @@ class Service:
     def step(self) -> float:
         """Handle what waits in the inbox, then do what is due. Returns the seconds until something is due again."""
         for _ in range(EVENTS_PER_STEP):
-            try:
-                event = self._inbox.get_nowait()
-            except queue.Empty:
+            if (event := self._inbox.get_or_none()) is None:
                 break
             self.handle(event)
         wake = self._turn_or_fault()
-        return 0.0 if not self._inbox.empty() else max(wake - self._clock.now(), 0.0)
-
-    def _wait(self, seconds: float) -> None:
-        try:
-            event = self._inbox.get(timeout=seconds)
-        except queue.Empty:
-            return
-        self.handle(event)
+        return 0.0 if not self._inbox.is_empty() else max(wake - self._clock.now(), 0.0)
 
     def handle(self, event: Event) -> None:
         """One event, to its end. Never raises: a fault of ours costs this event, not the gateway."""
@@ -240,9 +215,7 @@ class Service:
         return min(wake, self._board.due_at(), self._questions.next_deadline())
 
     def _say_overflow(self) -> None:
-        with self._overflow_lock:
-            lost, self._overflow = self._overflow, 0
-        if lost:
+        if lost := self._inbox.take_lost():
             log.warning("event=inbox_overflow lost=%d", lost)
             self._board.count("inbox-overflow", lost)
 

@@ -47,20 +47,16 @@ EXIT_STUCK = 70  # sysexits.h, EX_SOFTWARE: the port cannot be let go, the servi
 ANNOUNCE_NONCE = 1  # PhoneAPI.cpp: a heartbeat with it makes the radio broadcast its node info
 
 _library_ready = threading.Lock()
-_is_subscribed = False
 
 
 def _prepare_library() -> None:
-    """Silence its logger (it writes private keys at debug level) and subscribe, once per process."""
-    global _is_subscribed  # noqa: PLW0603  the library's pubsub is global too
+    """Silence its logger (it writes private keys at debug level) and subscribe to what it hears."""
     with _library_ready:
         logger = logging.getLogger("meshtastic")
         logger.setLevel(logging.CRITICAL + 1)
         logger.propagate = False
-        if not _is_subscribed:
-            pub.subscribe(_on_packet, "meshtastic.receive")
-            pub.subscribe(_on_notice, "meshtastic.clientNotification")
-            _is_subscribed = True
+        pub.subscribe(_on_packet, "meshtastic.receive")  # who is subscribed already stays so, once
+        pub.subscribe(_on_notice, "meshtastic.clientNotification")
 
 
 def _on_packet(packet: Any, interface: Any) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scenarios.world import outcome_of
 
+from gateway.inbox import INBOX_LIMIT, INBOX_RESERVE
 from gateway.protocol.admission import AccessRules, Handheld
 from gateway.protocol.messages import (
     ClientNotice,
@@ -32,7 +33,7 @@ from gateway.protocol.messages import (
 )
 from gateway.protocol.requests import DeskOutcome, Request, Trouble
 from gateway.radio.port import Deliver, RadioRejected, RadioUnavailable
-from gateway.service import INBOX_LIMIT, INBOX_RESERVE, Service, ServiceRules
+from gateway.service import Service, ServiceRules
 from gateway.status import read
 from gateway.store import Store
 from search_core.notes import Answer, Hit
