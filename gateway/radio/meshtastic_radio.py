@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import termios
 import threading
 import time
@@ -36,14 +35,14 @@ from gateway.radio.packets_out import payload_of
 from gateway.radio.port import RadioRejected
 from gateway.radio.ports import Writer, connected_socket, keep_lines_up
 from gateway.radio.radio_info import radio_info
-from gateway.radio.reconnect import LinkRules
-from gateway.radio.supervisor import Supervisor
+from gateway.radio.reconnect import LinkRules, StartUp
+from gateway.radio.resync import Resync
+from gateway.radio.supervisor import Supervisor, end_process
 
 MAX_NODES = 2000
 """The library keeps every node number it ever met; numbers can be invented by anybody."""
 READ_SECONDS = 0.5
 PARTING_SECONDS = 1.0
-EXIT_STUCK = 70  # sysexits.h, EX_SOFTWARE: the port cannot be let go, the service manager is to start us again
 ANNOUNCE_NONCE = 1  # PhoneAPI.cpp: a heartbeat with it makes the radio broadcast its node info
 
 _library_ready = threading.Lock()
@@ -83,16 +82,16 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
     writer: Writer | None = None
     gone = "the connection was lost"
     fault = ""
-    frames = 0
     _wantExit = False
     _is_parting = False
-    _is_wedged = False  # a write is under way, or did not come back
 
     def adopt(self, sink: Sink, rules: LinkRules, where: str) -> None:
         """To be called before the library's constructor, which may start reading."""
         self.sink = sink
         self.rules = rules
         self.where = where
+        self.resync = Resync()
+        self.start_up = StartUp(rules, time.monotonic())
 
     @property
     def patience(self) -> float:
@@ -109,8 +108,8 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
             frame = mesh_pb2.FromRadio.FromString(bytes(fromRadioBytes))
         except Exception:  # noqa: BLE001  DecodeError's class differs between protobuf's implementations
             self.sink.event(OddPacket("garbage-frame"))
+            self.resync.damaged(bytes(fromRadioBytes))
             return
-        self.frames += 1
         try:
             self._take(frame, fromRadioBytes)
         except BaseException:  # noqa: BLE001  raised in the reader it would print a traceback or end the reader
@@ -118,6 +117,7 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
 
     def _take(self, frame: Any, data: bytes) -> None:
         kind = frame.WhichOneof("payload_variant")
+        self.start_up.told(kind, time.monotonic())
         if kind == "queueStatus":
             status = frame.queueStatus
             self.queueStatus = status
@@ -148,7 +148,7 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
 
     def _readBytes(self, length: int) -> bytes | None:
         try:
-            return super()._readBytes(length)  # type: ignore[no-any-return]
+            return self.resync.again(length) or super()._readBytes(length)
         except Exception as error:
             self._is_gone(error)
             raise
@@ -157,7 +157,6 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
         """Without pyserial's loop and the library's flush: the one spins, the other may never return."""
         if self.writer is None:
             return
-        self._is_wedged = True
         try:
             self.writer.write(bytes(b), self.patience)
         except TimeoutError as error:
@@ -165,7 +164,6 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
         except OSError as error:
             self._is_gone(error)
             raise LinkProblem(self.fault) from error
-        self._is_wedged = False
         time.sleep(self.rules.write_pause_seconds)
 
     def part(self) -> None:
@@ -196,21 +194,30 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
                 super()._sendDisconnect()
 
     def _waitConnected(self, timeout: float = 30.0) -> None:
-        """Until the start-up conversation is complete, as long as it goes on at all."""
-        started = asked = time.monotonic()
+        """Until the start-up conversation is complete; asks again when it does not go on.
+
+        Some boards restart when their port is opened, and miss the first request; the end may be a damaged frame.
+        """
+        self.start_up.begin(time.monotonic())
         while not self.isConnected.wait(0.05):
             if self._wantExit or self._is_parting or self.fault:
                 raise LinkProblem(self.fault or "closed while connecting")
             now = time.monotonic()
-            if self.frames == 0 and now - asked >= self.rules.ask_again_seconds:
-                asked = now
-                self._startConfig()  # some boards restart when their port is opened, and miss the first request
-            if self.frames == 0 and now - started >= self.rules.quiet_start_seconds:
+            if self.start_up.ask_again(now):
+                self._startConfig()
+            if self.start_up.is_silent(now):
                 raise LinkProblem(silent_problem(self.where, self.rules.quiet_start_seconds))
 
 
 class _SerialLink(_Guarded, SerialInterface):  # type: ignore[misc]
     gone = "is gone: unplugged, rebooted or read by another program"
+    _rxBuf: bytes
+
+    def _readBytes(self, length: int) -> bytes | None:
+        new = super()._readBytes(length)
+        if new and self.resync.begins_anew(self._rxBuf, new, time.monotonic()):
+            self._rxBuf = b""
+        return new
 
     def open_stream(self) -> None:
         """Open and lock the port. Raises LinkProblem."""
@@ -225,7 +232,7 @@ class _SerialLink(_Guarded, SerialInterface):  # type: ignore[misc]
         stream = self.stream
         self.part()
         with contextlib.suppress(Exception):  # the stream may be closed meanwhile
-            if self._is_wedged:
+            if self.writer is not None and self.writer.is_wedged:
                 stream.reset_output_buffer()  # what nobody takes would hold up the closing of the port
             stream.cancel_read()
         StreamInterface.close(self)
@@ -385,13 +392,9 @@ class MeshtasticRadio(Supervisor):
             locate=locator.locate if is_serial else lambda: str(target),
             mark=locator.mark if is_serial else lambda: None,
             rules=rules,
-            fatal=fatal or _end_process,
+            fatal=fatal or end_process,
         )
 
     def send(self, packet: OutgoingPacket) -> None:
         text_packet(packet, hop_limit=0)
         super().send(packet)
-
-
-def _end_process(_reason: str) -> None:
-    os._exit(EXIT_STUCK)

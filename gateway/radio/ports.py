@@ -38,6 +38,8 @@ class Writer:
         self._fd = os.dup(fd)
         self._lock = threading.Lock()
         self._is_leaving = False
+        self.is_wedged = False
+        """A write is under way, or did not come back."""
 
     def write(self, data: bytes, seconds: float) -> None:
         """Raises TimeoutError when nothing is taken for `seconds` or another write is stuck, OSError if gone."""
@@ -46,7 +48,9 @@ class Writer:
         try:
             if self._fd < 0:
                 raise OSError(errno.EBADF, "closed")
+            self.is_wedged = True
             write_all(self._fd, data, seconds, lambda: self._is_leaving)
+            self.is_wedged = False
         finally:
             self._lock.release()
 

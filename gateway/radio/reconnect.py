@@ -15,6 +15,9 @@ from gateway.protocol.outbox import TEXT_GAP_SECONDS
 MAX_UNCONFIRMED = 64
 """Hand-overs whose QueueStatus is awaited; the firmware's queue holds 16."""
 
+ASIDE = frozenset({"packet", "queueStatus", "log_record"})
+"""Kinds of ``FromRadio`` that come at any time, and are no part of the start-up conversation."""
+
 STABLE_SECONDS = 30.0
 """A link lost sooner counts as one more failure in a row: two clients that throw each other out must slow down."""
 
@@ -29,12 +32,14 @@ class LinkRules:
     quiet_start_seconds: float = 30.0
     """Not one frame in this time after the first request: it is no Meshtastic radio, or its serial API is off."""
     ask_again_seconds: float = 5.0
-    """The request is repeated until the first frame comes: a board that restarts when opened misses the first."""
+    """The request is repeated when nothing of the answer came for this long: a board that restarts when it is opened
+    misses the first, and what ends the answer may be damaged on its way."""
     close_seconds: float = 6.0
     silence_seconds: float = 300.0
     """No packet in this time: the radio is deaf or gone. Its own telemetry comes about every 60 s."""
     probe_seconds: float = 120.0
-    """After this much silence the radio is asked something that it answers with a packet."""
+    """After this much silence the radio is asked something that it answers with a packet; one that takes no notice
+    of it (see `queue_status_seconds`) has restarted and forgotten us."""
     queue_status_seconds: float = 30.0
     """The radio answers a hand-over at once; ESP32-S3 native USB may hold bytes back for 20 s."""
     handover_seconds: float = 12.0
@@ -138,6 +143,35 @@ class LinkMachine:
         return OVERDUE_REASONS[self.state] if deadline is not None and now >= deadline else None
 
 
+class StartUp:
+    """Whether a radio gets on with its start-up conversation, and when to ask it again."""
+
+    def __init__(self, rules: LinkRules, now: float) -> None:
+        self._rules = rules
+        self._has_spoken = False
+        self.begin(now)
+
+    def begin(self, now: float) -> None:
+        """The request goes out."""
+        self._began_at = self._moved_at = now
+
+    def told(self, kind: str | None, now: float) -> None:
+        """A whole frame of this kind came."""
+        self._has_spoken = True
+        if kind not in ASIDE:
+            self._moved_at = now
+
+    def ask_again(self, now: float) -> bool:
+        """True once per pause: the request was missed, or the end of the answer was damaged on its way."""
+        if now - self._moved_at < self._rules.ask_again_seconds:
+            return False
+        self._moved_at = now
+        return True
+
+    def is_silent(self, now: float) -> bool:
+        return not self._has_spoken and now - self._began_at >= self._rules.quiet_start_seconds
+
+
 class Pulse:
     """Signs of life of one connection."""
 
@@ -145,12 +179,14 @@ class Pulse:
         self._rules = rules
         self._heard_at = now
         self._probed_at = now
+        self._asked_at: float | None = None
         self._beat_at = now
         self._unconfirmed: dict[int, float] = {}
 
     def heard(self, now: float) -> None:
         """A packet came from the radio (not merely the answer to a heartbeat)."""
         self._heard_at = now
+        self._asked_at = None
 
     def handed_over(self, packet_id: int, now: float) -> None:
         """A packet is on its way to the radio. Forgets the oldest when too many are unconfirmed."""
@@ -177,7 +213,13 @@ class Pulse:
         if now - max(self._heard_at, self._probed_at) < self._rules.probe_seconds:
             return False
         self._probed_at = now
+        if self._asked_at is None:
+            self._asked_at = now
         return True
+
+    def replied(self) -> None:
+        """The radio took a packet that is no text of ours: it is not deaf, though it may have nothing to tell."""
+        self._asked_at = None
 
     def heartbeat_due(self, now: float) -> bool:
         if now - self._beat_at < self._rules.heartbeat_seconds:
@@ -190,6 +232,8 @@ class Pulse:
         oldest = min(self._unconfirmed.values(), default=now)
         if now - oldest >= self._rules.queue_status_seconds:
             return f"the radio did not confirm a packet within {self._rules.queue_status_seconds:g} s"
+        if self._asked_at is not None and now - self._asked_at >= self._rules.queue_status_seconds:
+            return f"the radio did not answer within {self._rules.queue_status_seconds:g} s: it may have restarted"
         if now - self._heard_at >= self._rules.silence_seconds:
             return f"nothing came from the radio for {self._rules.silence_seconds:g} s"
         return None

@@ -1,6 +1,7 @@
 """One connection's side of the supervisor: keeps the events in order, and hands packets over one at a time.
 
-Events that come before `LinkUp` wait for it, those of a dead connection are dropped. Packets go out by one
+Events that come before `LinkUp` wait for it, those of a dead connection are dropped; but a text that waits when its
+connection dies waits for the next one, since the radio gives it only once. Packets go out by one
 thread per connection, so that a hand-over which never returns can be left behind with its connection.
 """
 
@@ -11,10 +12,18 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gateway.protocol.messages import LinkDown, LinkUp, OutgoingPacket, QueueStatus, RadioEvent, SendFailed
+from gateway.protocol.messages import (
+    IncomingText,
+    LinkDown,
+    LinkUp,
+    OutgoingPacket,
+    QueueStatus,
+    RadioEvent,
+    SendFailed,
+)
 from gateway.radio.link import Link, LinkProblem
 from gateway.radio.port import Deliver, RadioUnavailable
 from gateway.radio.reconnect import LinkRules, Pulse
@@ -48,13 +57,16 @@ class Job:
 class Session:
     """The `Sink` of one connection. Thread-safe."""
 
-    def __init__(self, rules: LinkRules, deliver: Deliver, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, rules: LinkRules, deliver: Deliver, wake: Callable[[], None], texts: Iterable[IncomingText] = ()
+    ) -> None:
+        """`texts` were left by the connection before."""
         self._rules = rules
         self._deliver = deliver
         self._wake = wake
         self._lock = threading.Condition()
         self._gate = Gate.HOLDING
-        self._held: deque[RadioEvent] = deque(maxlen=MAX_HELD)
+        self._held: deque[RadioEvent] = deque(texts, MAX_HELD)
         self._jobs: deque[Job] = deque()
         self._job: Job | None = None
         self._job_since = 0.0
@@ -88,6 +100,8 @@ class Session:
                 self._text_due = now + self._rules.text_gap_seconds
                 self._offer(status)
                 self._lock.notify_all()
+            else:
+                self._pulse.replied()
 
     def rebooted(self) -> None:
         with self._lock:
@@ -132,14 +146,19 @@ class Session:
                 threading.Thread(target=self._send_jobs, name="meshseek radio sender", daemon=True).start()
         return True
 
-    def shut(self, reason: str, tell: bool = True) -> None:
-        """Nothing of this connection is delivered any more; unconfirmed packets are told as failed first."""
+    def shut(self, reason: str, tell: bool = True) -> tuple[IncomingText, ...]:
+        """Nothing of this connection is delivered any more; unconfirmed packets are told as failed first.
+
+        Returns the texts that still wait for `LinkUp`.
+        """
         with self._lock:
             if self._gate is Gate.OPEN:
                 self._tell_down(reason, tell)
             self._gate = Gate.SHUT
+            texts = tuple(event for event in self._held if isinstance(event, IncomingText))
             self._held.clear()
             self._lock.notify_all()
+        return texts
 
     def fault(self, now: float) -> str | None:
         """Why this connection must be given up, or None."""

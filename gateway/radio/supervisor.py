@@ -8,11 +8,12 @@ itself and the service manager starts it again.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
 
-from gateway.protocol.messages import LinkDown, LinkUp, NodeSeen, OutgoingPacket, RadioEvent
+from gateway.protocol.messages import IncomingText, LinkDown, LinkUp, NodeSeen, OutgoingPacket, RadioEvent
 from gateway.radio.devices import DeviceProblem, printable
 from gateway.radio.link import Link, LinkProblem, Sink
 from gateway.radio.port import Deliver, RadioUnavailable
@@ -25,6 +26,7 @@ log = logging.getLogger("meshseek.radio")
 CLOSE_LIMIT_SECONDS = 9.5
 """`close` returns within this, whatever hangs."""
 STEP_POLL_SECONDS = 0.02
+EXIT_STUCK = 70  # sysexits.h, EX_SOFTWARE: the port cannot be let go, the service manager is to start us again
 MAX_LEFT_BEHIND = 3
 """Hanging threads that are borne before the process ends itself."""
 TURN_LIMIT_SECONDS = 30.0
@@ -65,6 +67,7 @@ class Supervisor:
         self._deliver: Deliver | None = None
         self._session: Session | None = None
         self._link: Link | None = None
+        self._texts: tuple[IncomingText, ...] = ()
         self._left_behind: list[threading.Thread] = []
         self._turned_at = time.monotonic()
         self._is_told_down = False
@@ -132,7 +135,7 @@ class Supervisor:
             self._say_down(str(problem))
             return
         self._tried = self._mark()
-        session = Session(self._rules, self._observe, self._wake.set)
+        session = Session(self._rules, self._observe, self._wake.set, self._texts)
         self._session = session
         self._machine.opening(time.monotonic())
         try:
@@ -242,7 +245,7 @@ class Supervisor:
         stopping = self._stop.is_set()
         was_open = session.is_open
         self._machine.closing(time.monotonic())
-        session.shut(reason, tell=not stopping)
+        self._texts = session.shut(reason, tell=not stopping)
         if not stopping:
             self._say_down(reason, told=was_open)
         link, self._link, self._session = self._link, None, None
@@ -290,6 +293,10 @@ class _Step:
             self.error = error
         finally:
             self.done.set()
+
+
+def end_process(_reason: str) -> None:
+    os._exit(EXIT_STUCK)
 
 
 def _sentence(error: BaseException) -> str:

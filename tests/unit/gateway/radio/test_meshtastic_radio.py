@@ -32,6 +32,7 @@ from gateway.radio.devices import RadioTarget
 from gateway.radio.meshtastic_radio import MAX_NODES, MeshtasticRadio
 from gateway.radio.port import RadioRejected, RadioUnavailable
 from gateway.radio.reconnect import LinkRules, LinkState
+from gateway.radio.resync import PART_SECONDS
 
 QUICK = LinkRules(
     open_seconds=3,
@@ -232,6 +233,18 @@ def test_a_board_that_restarts_when_it_is_opened_is_asked_again(wire: WireRadio,
     assert heard.of(LinkDown) == []
 
 
+def test_an_answer_whose_end_is_damaged_is_asked_for_again(wire: WireRadio, heard: Listener) -> None:
+    """And a text that the radio gave meanwhile, and gives only once, is heard."""
+    wire.finishes_config = False
+    with running(at(wire), heard):
+        until(lambda: any(frame.want_config_id for frame in wire.received))
+        wire.text("asked while nobody listened")
+        wire.finishes_config = True
+        heard.wait_up()
+        heard.wait(lambda e: isinstance(e, IncomingText))
+    assert heard.of(LinkDown) == []
+
+
 def test_a_device_that_talks_without_ever_finishing_is_given_up(wire: WireRadio, heard: Listener) -> None:
     wire.finishes_config = False
     with running(at(wire), heard, LinkRules(configure_seconds=0.5, poll_seconds=0.02)):
@@ -358,6 +371,23 @@ def test_an_unannounced_reboot_is_noticed_by_silence(wire: WireRadio, heard: Lis
         heard.wait_up(2)
 
 
+def test_an_unannounced_reboot_is_noticed_by_a_probe_without_answer(wire: WireRadio, heard: Listener) -> None:
+    """Long before the silence is."""
+    rules = LinkRules(
+        silence_seconds=60,
+        heartbeat_seconds=0.1,
+        probe_seconds=0.2,
+        queue_status_seconds=0.5,
+        poll_seconds=0.02,
+        backoff_first_seconds=0.05,
+    )
+    with running(at(wire), heard, rules):
+        heard.wait_up()
+        wire.reboot(announce=False)
+        assert "did not answer" in heard.wait_down()
+        heard.wait_up(2)
+
+
 def test_a_quiet_radio_is_probed_before_it_is_given_up(wire: WireRadio, heard: Listener) -> None:
     wire.answers_probes = True
     with running(at(wire), heard, LinkRules(silence_seconds=0.6, probe_seconds=0.15, poll_seconds=0.02)):
@@ -452,6 +482,27 @@ def test_damaged_frames_and_console_text_cost_nothing(
     heard.wait(lambda e: isinstance(e, IncomingText))
     assert OddPacket("garbage-frame") in heard.events
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "before", [b"\x94", START, START + b"\xff", START + b"\x01\x00\x12\x40", START + b"\x00\x07\x12\x40"]
+)
+def test_a_half_frame_takes_no_text_with_it(
+    radio: MeshtasticRadio, wire: WireRadio, heard: Listener, before: bytes
+) -> None:
+    wire.raw(before)
+    for number in range(20):
+        wire.text(f"question {number}", packet_id=number + 1)
+    heard.wait(lambda e: isinstance(e, IncomingText) and e.packet_id == 20)
+    assert [e.packet_id for e in heard.events if isinstance(e, IncomingText)] == list(range(1, 21))
+
+
+def test_half_a_frame_does_not_wait_for_the_next_one(radio: MeshtasticRadio, wire: WireRadio, heard: Listener) -> None:
+    """As a board that runs out of room in the middle leaves it."""
+    wire.raw(START + b"\x01\x00\x12\x40")
+    time.sleep(PART_SECONDS + 0.2)
+    wire.text("a minute later")
+    heard.wait(lambda e: isinstance(e, IncomingText), seconds=0.5)
 
 
 def test_odd_packets_are_counted_by_kind_and_print_nothing(

@@ -331,8 +331,23 @@ def test_what_waits_for_the_link_is_bounded_and_the_newest_is_kept() -> None:
         session.event(text(packet_id))
     session.configured()
     assert session.go_up(FakeLink(session), LinkUp(RadioInfo(node=1)))
-    session.shut("done")
+    assert session.shut("done") == ()
     assert [e.packet_id for e in heard.events if isinstance(e, IncomingText)] == list(range(10, MAX_HELD + 10))
+
+
+def test_a_text_that_waits_for_the_link_outlives_its_connection(bench: Bench) -> None:
+    """The radio gives what it kept only once, be the rest of the start-up conversation damaged or not."""
+
+    def tell_and_fail(link: FakeLink) -> None:
+        link.sink.event(NodeHeard(0xBB02, None))
+        link.sink.event(text(5))
+        raise LinkProblem("pulled out")
+
+    bench.prepare = lambda link: setattr(link, "on_open", lambda: tell_and_fail(link)) if not bench.links else None
+    bench.supervisor.start(bench.heard)
+    bench.heard.wait(lambda e: isinstance(e, IncomingText))
+    assert [type(e) for e in bench.heard.events[:3]] == [LinkDown, LinkUp, IncomingText]
+    assert bench.heard.of(NodeHeard) == []
 
 
 def test_a_radio_that_reboots_while_it_is_read_is_not_up() -> None:
