@@ -36,6 +36,8 @@ class WireRadio:
         self.finishes_config = True
         self.missed_requests = 0
         """So many requests for the configuration are lost, as while a board boots."""
+        self.damaged_answers = 0
+        """In so many answers the radio's LoRa settings are damaged on their way."""
         self.names_itself = True
         self.answers_probes = False
         self.backlog: list[str] = []
@@ -193,13 +195,20 @@ class WireRadio:
         self.say(frame)
 
     def _config(self) -> None:
+        if self.damaged_answers > 0:
+            self.damaged_answers -= 1
+            self.raw(START + b"\xff\xff")
+        else:
+            self._lora()
+        security = mesh_pb2.FromRadio()
+        security.config.security.public_key = PEER_KEY
+        security.config.security.serial_enabled = True
+        self.say(security)
+
+    def _lora(self) -> None:
         lora = mesh_pb2.FromRadio()
         lora.config.lora.use_preset = True
         lora.config.lora.region = 3  # EU_868
         lora.config.lora.tx_enabled = True
         lora.config.lora.hop_limit = 3
         self.say(lora)
-        security = mesh_pb2.FromRadio()
-        security.config.security.public_key = PEER_KEY
-        security.config.security.serial_enabled = True
-        self.say(security)

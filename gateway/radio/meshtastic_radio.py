@@ -35,8 +35,9 @@ from gateway.radio.packets_out import payload_of
 from gateway.radio.port import RadioRejected
 from gateway.radio.ports import Writer, connected_socket, keep_lines_up
 from gateway.radio.radio_info import radio_info
-from gateway.radio.reconnect import LinkRules, StartUp
+from gateway.radio.reconnect import LinkRules
 from gateway.radio.resync import Resync
+from gateway.radio.start_up import StartUp
 from gateway.radio.supervisor import Supervisor, end_process
 
 MAX_NODES = 2000
@@ -94,11 +95,6 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
         self.start_up = StartUp(rules, time.monotonic())
 
     @property
-    def patience(self) -> float:
-        """Seconds that a write may wait; a goodbye gets less, since closing has a deadline too."""
-        return min(self.rules.write_seconds, PARTING_SECONDS) if self._is_parting else self.rules.write_seconds
-
-    @property
     def own_node(self) -> int:
         info = self.myInfo
         return info.my_node_num if info is not None else 0
@@ -109,6 +105,7 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
         except Exception:  # noqa: BLE001  DecodeError's class differs between protobuf's implementations
             self.sink.event(OddPacket("garbage-frame"))
             self.resync.damaged(bytes(fromRadioBytes))
+            self.start_up.damaged()
             return
         try:
             self._take(frame, fromRadioBytes)
@@ -117,7 +114,7 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
 
     def _take(self, frame: Any, data: bytes) -> None:
         kind = frame.WhichOneof("payload_variant")
-        self.start_up.told(kind, time.monotonic())
+        self.start_up.hears(frame, time.monotonic())
         if kind == "queueStatus":
             status = frame.queueStatus
             self.queueStatus = status
@@ -129,6 +126,9 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
             if sender in (0, BROADCAST):
                 self.sink.event(OddPacket("no-sender" if sender == 0 else "broadcast-sender"))
                 return
+        if kind == "config_complete_id" and self.start_up.has_gaps(time.monotonic()):
+            self._startConfig()
+            return
         if kind == "rebooted" and frame.rebooted:
             self.sink.rebooted()
         super()._handleFromRadio(data)
@@ -157,8 +157,10 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
         """Without pyserial's loop and the library's flush: the one spins, the other may never return."""
         if self.writer is None:
             return
+        # A goodbye gets less time, since closing has a deadline too.
+        seconds = min(self.rules.write_seconds, PARTING_SECONDS) if self._is_parting else self.rules.write_seconds
         try:
-            self.writer.write(bytes(b), self.patience)
+            self.writer.write(bytes(b), seconds)
         except TimeoutError as error:
             raise LinkProblem(f"{self.where} is stuck ({error}): if that goes on, restart the radio") from error
         except OSError as error:
@@ -194,10 +196,7 @@ class _Guarded(MeshInterface):  # type: ignore[misc]  # the library has no types
                 super()._sendDisconnect()
 
     def _waitConnected(self, timeout: float = 30.0) -> None:
-        """Until the start-up conversation is complete; asks again when it does not go on.
-
-        Some boards restart when their port is opened, and miss the first request; the end may be a damaged frame.
-        """
+        """Until the start-up conversation is complete, asking again when it does not go on."""
         self.start_up.begin(time.monotonic())
         while not self.isConnected.wait(0.05):
             if self._wantExit or self._is_parting or self.fault:

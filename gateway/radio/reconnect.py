@@ -15,9 +15,6 @@ from gateway.protocol.outbox import TEXT_GAP_SECONDS
 MAX_UNCONFIRMED = 64
 """Hand-overs whose QueueStatus is awaited; the firmware's queue holds 16."""
 
-ASIDE = frozenset({"packet", "queueStatus", "log_record"})
-"""Kinds of ``FromRadio`` that come at any time, and are no part of the start-up conversation."""
-
 STABLE_SECONDS = 30.0
 """A link lost sooner counts as one more failure in a row: two clients that throw each other out must slow down."""
 
@@ -141,35 +138,6 @@ class LinkMachine:
         """Why the present state has lasted too long, or None."""
         deadline = self.deadline()
         return OVERDUE_REASONS[self.state] if deadline is not None and now >= deadline else None
-
-
-class StartUp:
-    """Whether a radio gets on with its start-up conversation, and when to ask it again."""
-
-    def __init__(self, rules: LinkRules, now: float) -> None:
-        self._rules = rules
-        self._has_spoken = False
-        self.begin(now)
-
-    def begin(self, now: float) -> None:
-        """The request goes out."""
-        self._began_at = self._moved_at = now
-
-    def told(self, kind: str | None, now: float) -> None:
-        """A whole frame of this kind came."""
-        self._has_spoken = True
-        if kind not in ASIDE:
-            self._moved_at = now
-
-    def ask_again(self, now: float) -> bool:
-        """True once per pause: the request was missed, or the end of the answer was damaged on its way."""
-        if now - self._moved_at < self._rules.ask_again_seconds:
-            return False
-        self._moved_at = now
-        return True
-
-    def is_silent(self, now: float) -> bool:
-        return not self._has_spoken and now - self._began_at >= self._rules.quiet_start_seconds
 
 
 class Pulse:

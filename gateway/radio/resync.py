@@ -7,8 +7,10 @@ its length is filled up with the frames behind it, or with the next one, minutes
 from __future__ import annotations
 
 START = b"\x94\xc3"
+MOST_BYTES = 512
+"""Of a frame, without the mark and the length."""
 MOST_HIGH_BYTE = b"\x02"
-"""A frame is at most 512 bytes long; the first byte of a greater length begins something else."""
+"""The first byte of a greater length begins something else."""
 PART_SECONDS = 1.0
 """A radio on a cable writes a frame in one go; what has stood half finished for this long is not finished any more."""
 
@@ -24,7 +26,7 @@ class Resync:
         """What the reader took for a frame is none: whatever begins in it is to be read again."""
         begin = frame.find(START)
         if begin >= 0:
-            self._again = frame[begin:] + self._again
+            self._again = (frame[begin:] + self._again)[:MOST_BYTES]  # no more can wait, but where nobody reads it
 
     def again(self, length: int) -> bytes:
         """Bytes to be read once more, before any new ones."""

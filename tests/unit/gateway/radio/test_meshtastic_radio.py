@@ -245,6 +245,17 @@ def test_an_answer_whose_end_is_damaged_is_asked_for_again(wire: WireRadio, hear
     assert heard.of(LinkDown) == []
 
 
+def test_an_answer_with_a_gap_is_asked_for_again(wire: WireRadio, heard: Listener) -> None:
+    """A radio that seems to have no region, or not the channel of the config, would not be run on."""
+    wire.damaged_answers = 2
+    with running(at(wire), heard):
+        heard.wait_up()
+    up = heard.events[0]
+    assert isinstance(up, LinkUp)
+    assert up.info.lora.region == "EU_868"
+    assert len([f for f in wire.received if f.want_config_id]) == 3
+
+
 def test_a_device_that_talks_without_ever_finishing_is_given_up(wire: WireRadio, heard: Listener) -> None:
     wire.finishes_config = False
     with running(at(wire), heard, LinkRules(configure_seconds=0.5, poll_seconds=0.02)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.radio.reconnect import MAX_UNCONFIRMED, STABLE_SECONDS, LinkMachine, LinkRules, LinkState, Pulse, StartUp
+from gateway.radio.reconnect import MAX_UNCONFIRMED, STABLE_SECONDS, LinkMachine, LinkRules, LinkState, Pulse
 
 RULES = LinkRules()
 
@@ -199,24 +199,6 @@ def test_an_answered_probe_is_none(answer: str) -> None:
         pulse.replied()
     assert pulse.stopped(150.0) is None
     assert pulse.stopped(421.0) is not None, "silence stays a fault"
-
-
-def test_a_start_up_that_does_not_go_on_is_asked_for_again() -> None:
-    start_up = StartUp(RULES, 0.0)
-    start_up.begin(10.0)
-    assert [t for t in range(10, 26) if start_up.ask_again(float(t))] == [15, 20, 25]
-    start_up.told("my_info", 26.0)
-    assert not start_up.ask_again(30.9)
-    start_up.told("packet", 30.9)
-    assert start_up.ask_again(31.0), "a packet is no part of it"
-
-
-def test_a_radio_that_said_anything_at_all_is_not_silent() -> None:
-    start_up = StartUp(RULES, 0.0)
-    assert not start_up.is_silent(29.9)
-    assert start_up.is_silent(30.0)
-    start_up.told("log_record", 31.0)
-    assert not start_up.is_silent(1000.0)
 
 
 def test_heartbeats_are_regular() -> None:
