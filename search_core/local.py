@@ -91,9 +91,9 @@ def _search(index: Index, query: ParsedQuery, limit: int, scope: Scope, folders:
     if len(groups) > 1:
         ids.update(index.candidates(_limited(" AND ".join(groups), conditions), CANDIDATES, scope, folders))
     phrase = spaced(query.text) if len(query.folded_words) > 1 else ""
-    mean_words = index.size(scope).mean_words
+    wanted, mean_words = ranking.sought(units), index.size(scope).mean_words
     rows = [
-        LocalRow(note.path, ranking.score(note, units, style, phrase, mean_words), note.mtime_ns)
+        LocalRow(note.path, ranking.score(note, wanted, style, phrase, mean_words), note.mtime_ns)
         for note in index.fetch(ids)
     ]
     rows.sort(key=lambda row: (-row.score, row.path))

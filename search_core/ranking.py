@@ -93,24 +93,37 @@ def telling(units: Sequence[Unit], total: int, style: Style = KEYWORDS) -> list[
     return [unit._replace(idf=unit.idf * style.little_words) if unit.typed in LITTLE_WORDS else unit for unit in kept]
 
 
-def score(note: Found, units: Sequence[Unit], style: Style, phrase: str, mean_words: float) -> float:
-    """The note's score for `units`; `phrase` is the whole question as folded words, empty when it is one word."""
+class Sought(NamedTuple):
+    """A unit as `score` looks for it: made ready once, as it is looked for in dozens of notes."""
+
+    unit: Unit
+    forms: tuple[tuple[str, float, int], ...]
+    """Each with a space at both ends, its weight, and its number of words."""
+
+
+def sought(units: Sequence[Unit]) -> list[Sought]:
+    return [
+        Sought(unit, tuple((f" {text} ", weight, 1 + text.count(" ")) for text, weight in unit.forms)) for unit in units
+    ]
+
+
+def score(note: Found, wanted: Sequence[Sought], style: Style, phrase: str, mean_words: float) -> float:
+    """The note's score; `phrase` is the whole question as folded words, empty when it is one word."""
     length = 1 - style.length_share + style.length_share * note.words / mean_words
     everything = "".join(note.columns)
     title, body = note.columns[0], note.columns[4]
     worth = covered = possible = named = 0.0
     places: list[tuple[int, int, float]] = []
-    for number, unit in enumerate(units):
+    for number, (unit, forms) in enumerate(wanted):
         best = weight_found = in_title = 0.0
-        for form in unit.forms:
-            text = f" {form.text} "
+        for text, weight, words in forms:
             if text in everything:
-                best = max(best, form.weight * _hits(note, text, style, length))
-                weight_found = max(weight_found, form.weight)
+                best = max(best, weight * _hits(note, text, style, length))
+                weight_found = max(weight_found, weight)
                 if text in title:
-                    in_title = max(in_title, form.weight * (1 + form.text.count(" ")))
+                    in_title = max(in_title, weight * words)
                 if not unit.extra:
-                    places += _places(body, text, number, form.weight * unit.idf)
+                    places += _places(body, text, number, weight * unit.idf)
         worth += best * unit.idf
         if not unit.extra:
             named += in_title if unit.typed not in LITTLE_WORDS else 0.0
