@@ -10,10 +10,10 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
+from search_core.vault import OPEN_FOLDER, SUFFIXES
+
 SETTLED_SECONDS = 2.0
 """A folder changed this shortly before it was listed may have changed again within one tick of its file system."""
-SUFFIXES = frozenset((".md", ".MD", ".Md", ".mD"))
-OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Mark(NamedTuple):

@@ -12,15 +12,17 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from search_core.folder_watch import LEAST_NOTES, FolderWatch
-from search_core.glance import Mark
 from search_core.index_file import Transaction, connect, inode
 from search_core.note_fields import fields_of
 from search_core.notes import EVERYTHING, Scope
 from search_core.terms import fold
 from search_core.vault import RACY_SECONDS, Content, Entry, Listing, Unread, Vault, batches, is_below
+
+if TYPE_CHECKING:
+    from search_core.glance import Mark
 
 SCHEMA = "1"
 COLUMN_WEIGHTS = "5, 2, 3, 2, 1, 1"

@@ -14,12 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from search_core.errors import VaultMissing
-from search_core.glance import OPEN_FOLDER, SUFFIXES, Mark, Trust, glance
 from search_core.local_disk import place_of
 from search_core.log_once import log_once
+
+if TYPE_CHECKING:
+    from search_core.glance import Mark
 
 MAX_NOTE_BYTES = 1_000_000
 """How much of one note is read: some 170,000 words, more than any note that a person wrote."""
@@ -30,6 +32,8 @@ YOUNG_SECONDS = 1.0
 _TRIES = 6
 _FIRST_WAIT = 0.002
 """Seconds before a note that is being written is read again; doubles each time, 62 ms in all."""
+SUFFIXES = frozenset((".md", ".MD", ".Md", ".mD"))
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _KIND, _REGULAR, _LINK, _FOLDER = 0o170000, 0o100000, 0o120000, 0o040000
 
 
@@ -99,20 +103,18 @@ class Vault:
         to the one in `known` is not listed again. Whoever changes `known` takes out the folder's mark. `now`, in
         seconds since 1970, tells which folders lay still long enough for their times to be believed.
         """
+        look = self._second_look(now) if marks is not None else None
         changed: list[Listing] = []
         seen: set[str] = set()
         pending, linked = [""], set[str]()
-        place = place_of(self.root) if marks is not None else None
-        trust = Trust(place[0] if place else -1, now)
         self.listed = []
         while pending:
             folder = pending.pop()
             self.listed.append(folder)
             mark = None
-            if marks is not None:
-                before, path = marks.get(folder), self._path(folder)
-                # before the listing: a change in between is seen the next time
-                mark = glance(path, before, trust, partial(self._visible_folders, folder))
+            if marks is not None and look:
+                before = marks.get(folder)
+                mark = look(folder, before)  # before the listing: a change in between is seen the next time
                 if mark and before and mark.notes == before.notes:
                     marks[folder] = mark
                     pending += mark.below
@@ -130,6 +132,17 @@ class Vault:
             elif marks is not None and mark and not odd:
                 marks[folder] = mark
         return changed, seen
+
+    def _second_look(self, now: float) -> Callable[[str, Mark | None], Mark | None]:
+        from search_core.glance import Trust, glance  # a process that asks once has no use for it
+
+        place = place_of(self.root)
+        trust = Trust(place[0] if place else -1, now)
+
+        def look(folder: str, before: Mark | None) -> Mark | None:
+            return glance(self._path(folder), before, trust, partial(self._visible_folders, folder))
+
+        return look
 
     def _path(self, folder: str) -> str:
         return f"{self.root}/{folder}" if folder else self.root
