@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from gateway.clock import Clock
 from gateway.journal import Journal, Write
 from gateway.protocol.answers import AnnounceKeys, Answer, Change, Ended, Moved, Question, Send, Stage, Tell
-from gateway.protocol.messages import OutgoingPacket, SendFailed
+from gateway.protocol.messages import SendFailed
 from gateway.protocol.outbox import Outbox
 from gateway.radio.port import Radio, RadioRejected, RadioUnavailable
 from gateway.service_log import ServiceLog
@@ -78,11 +78,10 @@ class Delivery:
                     self.log.moved(answer, now)
                     if answer.over:
                         self._over(answer)
-                case Send(packet):
-                    self.log.sent(change)
-                    self.later(_handing(self._hand_over, packet))
+                case Send():
+                    self.later(_handing(self._hand_over, change))
                 case Ended():
-                    self.log.ended(change)
+                    self.log.ended(change, now)
                 case AnnounceKeys():
                     self.later(self._radio.announce)
                 case Tell():
@@ -102,14 +101,16 @@ class Delivery:
                     log.debug("event=bug", exc_info=True)
             self.journal.commit()
 
-    def _hand_over(self, packet: OutgoingPacket) -> None:
-        now = self._clock.now()
+    def _hand_over(self, send: Send) -> None:
+        packet, now = send.packet, self._clock.now()
         try:
             self._radio.send(packet)
         except RadioUnavailable:
             self.take(self.outbox.on_not_taken(packet.packet_id, now), now)
         except RadioRejected as error:
             self.take(self.outbox.on_send_failed(SendFailed(packet.packet_id, str(error), retry=False), now), now)
+        else:
+            self.log.sent(send)
 
     def _over(self, answer: Answer) -> None:
         question = self._open.pop(answer.question, None)
@@ -139,5 +140,5 @@ def _keeping(answer: Answer) -> Write:
     return lambda store: store.keep_parts(answer)
 
 
-def _handing(hand_over: Callable[[OutgoingPacket], None], packet: OutgoingPacket) -> Action:
-    return lambda: hand_over(packet)
+def _handing(hand_over: Callable[[Send], None], send: Send) -> Action:
+    return lambda: hand_over(send)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 
-from gateway.protocol.answers import Answer, Ended, Question, Send, Stage, Tell
+from gateway.protocol.answers import NOT_TAKEN, Answer, Ended, Question, Send, Stage, Tell
 from gateway.protocol.commands import Command
 from gateway.protocol.inert import for_log
 from gateway.protocol.messages import node_id
@@ -87,8 +87,15 @@ class ServiceLog:
             *(answer.tries, len(send.packet.text.encode()), send.attempt.seconds),
         )
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: Ended, now: float) -> None:
         attempt = ended.attempt
+        if ended.result == NOT_TAKEN:  # every few seconds while the radio is busy: the first in an hour is enough
+            log.log(
+                logging.INFO if self._once(now, attempt.node, ended.result) else logging.DEBUG,
+                "event=held q=%d node=%s part=%d why=the radio takes nothing just now, it is handed over later",
+                *(attempt.question, node_id(attempt.node), attempt.part + 1),
+            )
+            return
         log.info(
             "event=result q=%d node=%s part=%d id=%08x result=%s after_s=%.1f transmissions=%d",
             *(attempt.question, node_id(attempt.node), attempt.part + 1, attempt.packet_id),

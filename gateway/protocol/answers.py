@@ -154,6 +154,10 @@ class Moved:
     answer: Answer
 
 
+NOT_TAKEN = "UNAVAILABLE"
+"""The result of an attempt that the radio did not take at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The result of an attempt."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from gateway.protocol import airtime
-from gateway.protocol.answers import AnnounceKeys, Answer, Attempt, Change, Moved, Send, Stage, Tell
+from gateway.protocol.answers import NOT_TAKEN, AnnounceKeys, Answer, Attempt, Change, Moved, Send, Stage, Tell
 from gateway.protocol.budget import AirtimeBudget
 from gateway.protocol.flights import Flight, Flights, was_sent
 from gateway.protocol.messages import BROADCAST, DeliveryReport, QueueStatus, SendFailed
@@ -135,7 +135,7 @@ class Outbox:
 
     def on_not_taken(self, packet_id: int, now: float) -> list[Change]:
         """`Radio.send` raised: nothing was handed over."""
-        return self.on_send_failed(SendFailed(packet_id, "UNAVAILABLE", retry=True), now)
+        return self.on_send_failed(SendFailed(packet_id, NOT_TAKEN, retry=True), now)
 
     def on_heard(self, node: int, now: float) -> list[Change]:
         """Something came from this node: its parked answers are due, the newest first."""
@@ -349,11 +349,11 @@ class Outbox:
 
     def _stumble(self, flight: Flight, reason: str, now: float) -> list[Change]:
         """Nobody knows whether it was handed over: it stays marked as sent before, and does not count as a try."""
-        changes: list[Change] = [*self._flights.land(flight.attempt, reason, now, sent=reason != "UNAVAILABLE")]
+        changes: list[Change] = [*self._flights.land(flight.attempt, reason, now, sent=reason != NOT_TAKEN)]
         answer = self._answers[flight.attempt.question]
         if answer.dropped:
             return [*changes, self._finish(answer, Stage.REPLACED, answer.reason)]
-        surely_not = reason == "UNAVAILABLE" and answer.tries <= 1 and answer.stumbles == 0
+        surely_not = reason == NOT_TAKEN and answer.tries <= 1 and answer.stumbles == 0
         again = self._wait(
             answer,
             reason,

@@ -276,6 +276,20 @@ def test_the_log_tells_the_question_by_number_and_never_its_words(
     assert "secret" not in caplog.text
 
 
+def test_the_log_says_sent_only_of_what_the_radio_took(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.radio.refuse = RadioUnavailable("busy")
+    with caplog.at_level(logging.INFO):
+        bench.ask("where is it")
+        bench.find()
+        for _ in range(20):
+            bench.later(3)
+        events = [record.getMessage().split()[0] for record in caplog.records if record.name == "meshseek.service"]
+        assert events == ["event=asked", "event=composed", "event=held"]
+        bench.radio.refuse = None
+        bench.later(60)
+    assert caplog.records[-1].getMessage().split()[0] == "event=sent"
+
+
 def test_a_flood_of_strangers_costs_no_write_and_few_lines(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     writes: list[str] = []
     bench.store._connection.set_trace_callback(writes.append)
