@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gateway.protocol.messages import (
+    DeliveryReport,
     IncomingText,
     LinkDown,
     LinkUp,
@@ -84,6 +85,8 @@ class Session:
 
     def event(self, event: RadioEvent) -> None:
         with self._lock:
+            if isinstance(event, DeliveryReport):
+                self._taken(event.packet_id)  # its QueueStatus was lost on the cable; the link is none the worse
             self._offer(event)
 
     def pulse(self) -> None:
@@ -93,13 +96,8 @@ class Session:
     def queue_status(self, status: QueueStatus) -> None:
         with self._lock:
             self._free = status.free
-            now = time.monotonic()
-            if status.packet_id == 0:
+            if status.packet_id == 0 or self._taken(status.packet_id):
                 self._offer(status)
-            elif self._pulse.confirmed(status.packet_id, now):
-                self._text_due = now + self._rules.text_gap_seconds
-                self._offer(status)
-                self._lock.notify_all()
             else:
                 self._pulse.replied()
 
@@ -213,6 +211,15 @@ class Session:
             self._lock.notify_all()
 
     # Below, the lock is held.
+
+    def _taken(self, packet_id: int) -> bool:
+        """The radio has read this packet of ours; False when that was known, or it is none of ours."""
+        now = time.monotonic()
+        if not self._pulse.confirmed(packet_id, now):
+            return False
+        self._text_due = now + self._rules.text_gap_seconds
+        self._lock.notify_all()
+        return True
 
     def _offer(self, event: RadioEvent) -> None:
         if self._gate is Gate.OPEN:

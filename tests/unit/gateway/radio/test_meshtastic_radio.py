@@ -339,6 +339,18 @@ def test_a_packet_that_races_the_unplugging_is_told_as_failed(
     assert not any(isinstance(e, LinkDown) for e in heard.events[: heard.events.index(failed)])
 
 
+def test_an_ack_tells_as_well_that_the_radio_took_the_packet(
+    radio: MeshtasticRadio, wire: WireRadio, heard: Listener
+) -> None:
+    wire.confirms = False  # its QueueStatus is lost on the cable
+    send(radio, packet(25))
+    wire.routing(25, PEER)
+    heard.wait(lambda e: isinstance(e, DeliveryReport) and e.packet_id == 25)
+    wire.unplug()
+    heard.wait_down()
+    assert heard.of(SendFailed) == []
+
+
 def test_closing_while_unplugged_is_quiet_and_quick(wire: WireRadio, heard: Listener) -> None:
     with running(at(wire), heard):
         heard.wait_up()
