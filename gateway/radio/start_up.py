@@ -19,6 +19,8 @@ EXPECTED = frozenset({"my_info", "metadata", "channel 0", "config lora", "config
 REPEATS = 3
 """More requests for an answer that has gaps; then it is taken as it is."""
 
+MOST_PATIENCE = 4
+
 
 class StartUp:
     """One start-up conversation after another, of one connection."""
@@ -33,6 +35,7 @@ class StartUp:
         """The first request goes out."""
         self._began_at = now
         self._repeats = 0
+        self._pauses = 0
         self._requested(now)
 
     def _requested(self, now: float) -> None:
@@ -57,9 +60,11 @@ class StartUp:
 
     def ask_again(self, now: float) -> bool:
         """True once per pause. Some boards restart when their port is opened, and miss the first request; and the
-        end of the answer may be damaged on its way."""
-        if now - self._moved_at < self._rules.ask_again_seconds:
+        end of the answer may be damaged on its way. Once the radio speaks, each pause is twice as long as the one
+        before, up to `MOST_PATIENCE` times the first: asked again, it begins anew, and it may pause by itself."""
+        if now - self._moved_at < self._rules.ask_again_seconds * min(2**self._pauses, MOST_PATIENCE):
             return False
+        self._pauses += self._has_spoken
         self._requested(now)
         return True
 

@@ -38,6 +38,21 @@ def test_a_start_up_that_does_not_go_on_is_asked_for_again(start_up: StartUp) ->
     assert start_up.ask_again(31.0), "a packet is no part of it"
 
 
+def test_a_radio_that_pauses_by_itself_is_left_to_finish(start_up: StartUp) -> None:
+    asked, due, rest = [], 11.0, whole_answer()
+    for second in range(10, 200):
+        if start_up.ask_again(float(second)):
+            asked.append(second)
+            rest, due = whole_answer(), second + 1.0
+        if rest and second >= due:
+            start_up.hears(rest.pop(0), float(second))
+            due = second + (9.0 if len(rest) == 5 else 0.1)
+        if not rest:
+            break
+    assert not rest
+    assert len(asked) == 1
+
+
 def test_a_radio_that_said_anything_at_all_is_not_silent(start_up: StartUp) -> None:
     assert not start_up.is_silent(39.9)
     assert start_up.is_silent(40.0)
